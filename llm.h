@@ -1,0 +1,411 @@
+/* llm.h - v0.1.0 - runs GGUF language models on the CPU - MIT licence (end of file)
+
+   Do this in ONE C or C++ file, before or after any other include:
+
+       #define LLM_IMPLEMENTATION
+       #include "llm.h"                  // llm_impl.h stands beside it
+
+   and plain `#include "llm.h"` wherever else the API is wanted. Compile as usual: C99 or C++11, -O2, no -march, no
+   -lm; add -pthread where the C library wants it. Then:
+
+       llm_error err;
+       llm_model *model = llm_load("model.gguf", NULL, &err);       // maps the file: milliseconds
+       llm_ctx   *ctx   = llm_open(model, NULL, &err);              // NULL when either call failed
+       if (!ctx) { fprintf(stderr, "%s\n", err.text); ... }
+       llm_say(ctx, "user", "Tell me a story about a fox.");
+       for (const char *piece; (piece = llm_next(ctx, NULL)); ) fputs(piece, stdout);
+       llm_close(ctx); llm_unload(model);
+
+   DOES
+     - read GGUF 2 and 3, mapped, read, from memory or through your own reader; split files too
+     - run llama (with experts), qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3 and phi3 models whose matrices are F32,
+       F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 or Q2_K .. Q6_K, in any mixture
+     - tokenize (SentencePiece style and byte-level BPE), apply chat templates, sample, stop, stream whole UTF-8
+     - give the same logits and the same sampled tokens, bit for bit, on every CPU, with every thread count and for every
+       way of splitting the input (llm_stats says so, or says why not)
+     - pick kernels at run time (AVX2 on x86-64), so one plain -O2 binary is fast where it can be and runs everywhere
+
+   DOES NOT
+     - print, exit, abort, read the environment, or keep state outside the objects it hands out
+     - use a GPU, train, download, or convert; understand images or sound
+     - run a Jinja interpreter yet: a model's chat template is recognised as one of the built-in renderings, and one that
+       is not recognised is refused with LLM_BAD_TEMPLATE (llm_feed and the token calls work all the same)
+
+   OBJECTS AND LIFETIMES
+     llm_model is weights + vocabulary: immutable, shared by any number of contexts and threads, counted by its contexts
+     (llm_unload and llm_close in any order). llm_ctx is one conversation: KV cache, sampler, messages. Every desc struct,
+     string and array passed in is copied. Borrowed: the bytes given to llm_load_memory, and whatever `user` pointers point
+     to. A piece from llm_next, the logits from llm_logits and the error of llm_last_error live until the next call on that
+     context that takes it non-const.
+
+   THREADS
+     One thread at a time per context, any thread. A second caller is turned away at once with LLM_BUSY (or NULL,
+     LLM_FAILED, LLM_NO_TOKEN) and disturbs nothing. llm_cancel and llm_stats may be called from any thread at any time
+     between open and close; llm_cancel also from a signal handler. Several contexts of one model may compute at the same
+     time: the model's worker threads serve one of them, the others compute on the thread that called. Callbacks must not call
+     back into the same model or context; the log and progress callbacks come on the thread that called the library; the
+     allocator and the reader must be thread-safe. Library threads block all signals and sleep between calls.
+
+   ERRORS
+     Functions that take an llm_error* always write it (LLM_OK and "" on success; the pointer may be NULL). Others return
+     an llm_result, or NULL / LLM_FAILED / LLM_NO_TOKEN with the sentence in llm_last_error(ctx). After an error the object
+     is as it was before the call; only an llm_next that fails (not one that is cancelled) also drops the input that was
+     waiting. A model without a usable vocabulary loads all the same: the token functions work, the text functions say why
+     not (llm_info.text_status, text_reason).
+
+   LIMITS
+     Tensors of up to 4 dimensions, contexts up to 2^31-1 tokens, one model up to 4096 layers and 999 shards. A mapped file
+     must not be truncated or rewritten while it is in use: size and time stamp are checked once per evaluation (LLM_IO), but
+     a cut that happens in between raises SIGBUS, which no library can prevent; load with LLM_READ where that may happen.
+     For longrope models (Phi-3 128k) the context's n_ctx decides which factor set is used, for every position.
+
+   MACROS, to be defined where LLM_IMPLEMENTATION is (LLM_API and LLM_STATIC: everywhere)
+     LLM_STATIC          every function static: nothing is exported, several copies may live in one program
+     LLM_API             what stands before each public function                     (default: extern, "C" in C++)
+     LLM_MALLOC(bytes), LLM_FREE(p)   instead of malloc and free; both or neither. llm_model_desc.allocator goes before them
+     LLM_NO_STDLIB       no malloc at all: llm_model_desc.allocator must be given
+     LLM_NO_STDIO        no file access: only llm_load_memory and llm_load_reader
+     LLM_NO_MMAP         files are read, never mapped
+     LLM_NO_THREADS      everything on the calling thread (chosen by itself where the compiler has no atomics, such as tcc)
+     LLM_NO_SIMD         scalar kernels only
+     LLM_NO_CHAT         without chat templates                        (text that is fed, and tokens, still work)
+     LLM_QUIET           no #warning about builds that cannot keep a promise
+*/
+#if defined(LLM_IMPLEMENTATION) && !defined(LLM__FEATURES_SET)
+#define LLM__FEATURES_SET
+/* Strict C99 hides the calls that map, time and place threads. These have an effect only while no system header has been
+   included; llm_impl.h declares what is still missing. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE 1
+#endif
+#if defined(__APPLE__) && !defined(_DARWIN_C_SOURCE)
+#define _DARWIN_C_SOURCE 1
+#endif
+#endif
+
+#ifndef LLM_H
+#define LLM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define LLM_VERSION_MAJOR 0
+#define LLM_VERSION_MINOR 1
+#define LLM_VERSION_PATCH 0
+
+#ifndef LLM_API
+#ifdef LLM_STATIC
+#if defined(__GNUC__) || defined(__clang__)
+#define LLM_API static __attribute__((unused))
+#else
+#define LLM_API static
+#endif
+#else
+#define LLM_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LLM_NO_TOKEN ((llm_token)-1)
+#define LLM_FAILED   ((size_t)-1)            /* what every size_t function returns when it fails */
+
+typedef struct llm_model llm_model;
+typedef struct llm_ctx   llm_ctx;
+typedef int32_t llm_token;
+
+/* Results: >= 0 is success. llm_result_text gives a sentence for each. */
+typedef enum llm_result {
+    LLM_OK = 0,
+    LLM_DONE = 1,                /* the answer is complete */
+    LLM_AGAIN = 2,               /* the budget is used up, call again */
+    LLM_BAD_ARG = -1,            /* a NULL, a NaN, a number out of range */
+    LLM_NO_MEMORY = -2,          /* the allocator said no */
+    LLM_IO = -3,                 /* the file or the reader failed, or the file changed while it was mapped */
+    LLM_BAD_FILE = -4,           /* damaged, truncated or not GGUF: the text names the field or tensor */
+    LLM_UNSUPPORTED = -5,        /* a sound file or a sound wish that this version cannot serve */
+    LLM_CONTEXT_FULL = -6,       /* needs more positions than n_ctx */
+    LLM_CANCELLED = -7,          /* by llm_cancel or by the progress callback */
+    LLM_BAD_LOGITS = -8,         /* NaN, +inf or nothing but -inf: damaged weights */
+    LLM_BUSY = -9,               /* the context is in use by another thread */
+    LLM_BAD_STATE = -10,         /* a call that makes no sense now, e.g. llm_sample before any llm_eval */
+    LLM_BAD_TEMPLATE = -11,      /* no chat template, or one that is not understood */
+    LLM_TOO_BIG = -12,           /* does not fit the memory there is */
+    LLM_BAD_GRAMMAR = -13,
+    LLM_RESULT_FORCE_INT = 0x7fffffff
+} llm_result;
+
+typedef struct llm_error {
+    llm_result code;
+    char text[252];              /* one sentence: what, and what to do about it; "" on success */
+} llm_error;
+
+/* ---- hooks. Zeroed = the default. `user` is handed back as it came ------------------------------------------------------ */
+
+typedef struct llm_allocator {   /* both functions or neither                                     (default: malloc and free) */
+    void *user;
+    void *(*alloc_fn)(void *user, size_t bytes, size_t align);      /* align: a power of two, at most 64; NULL = no memory */
+    void  (*free_fn)(void *user, void *p, size_t bytes);            /* bytes as it was asked for */
+} llm_allocator;
+
+typedef struct llm_reader {      /* the host's own file access */
+    void *user;
+    uint64_t size;               /* of the whole file, bytes */
+    size_t (*read_at)(void *user, uint64_t offset, void *dst, size_t n);      /* bytes read, 1..n; 0 = failure */
+} llm_reader;
+
+typedef struct llm_logger {      /* level: 0 error, 1 warning, 2 info, 3 debug                                 (default: silence) */
+    void *user;
+    void (*log_fn)(void *user, int level, const char *text);
+} llm_logger;
+
+typedef struct llm_progress {    /* stage: 0 load, 1 prefill; fraction 0..1; return 0 to cancel */
+    void *user;
+    int (*progress_fn)(void *user, int stage, float fraction);
+} llm_progress;
+
+typedef struct llm_parallel {    /* the host's job system instead of the library's threads. Runs task(arg, 0 .. n_tasks-1), in any
+                                    order, any number at a time, on any threads (16 KB of stack each), and returns when all are
+                                    done and their writes visible. n_tasks <= 4 * n_threads. A plain loop is a correct one. */
+    void *user;
+    void (*for_fn)(void *user, uint32_t n_tasks, void (*task)(void *arg, uint32_t index), void *arg);
+} llm_parallel;
+
+typedef struct llm_clock {       /* microseconds since any fixed moment                                (default: the platform's) */
+    void *user;
+    uint64_t (*now_us)(void *user);
+} llm_clock;
+
+/* ---- model --------------------------------------------------------------------------------------------------------------- */
+
+typedef enum llm_isa {           /* names, not an order */
+    LLM_ISA_AUTO = 0,
+    LLM_ISA_SCALAR = 1,
+    LLM_ISA_AVX2 = 16,           /* with FMA and F16C */
+    LLM_ISA_AVX_VNNI = 17,
+    LLM_ISA_AVX512_VNNI = 18,
+    LLM_ISA_NEON = 32,
+    LLM_ISA_NEON_DOTPROD = 33,
+    LLM_ISA_NEON_I8MM = 34,
+    LLM_ISA_WASM128 = 48,
+    LLM_ISA_RVV = 64,
+    LLM_ISA_FORCE_INT = 0x7fffffff
+} llm_isa;
+
+typedef enum llm_mapping {
+    LLM_MAP_AUTO = 0,            /* map, unless the file system is FUSE or a network */
+    LLM_MAP = 1,
+    LLM_READ = 2,                /* into memory of the allocator: immune to changes of the file */
+    LLM_MAPPING_FORCE_INT = 0x7fffffff
+} llm_mapping;
+
+typedef enum llm_cores {
+    LLM_CORES_ANY = 0,           /* the system places the threads */
+    LLM_CORES_BIG = 1,           /* not available yet: LLM_UNSUPPORTED */
+    LLM_CORES_FORCE_INT = 0x7fffffff
+} llm_cores;
+
+typedef struct llm_model_desc {  /* zeroed = defaults */
+    llm_allocator allocator;
+    llm_logger    logger;
+    llm_progress  progress;
+    llm_parallel  parallel;
+    llm_clock     clock;
+    uint32_t      n_threads;     /* workers, the caller's thread included             (0 = one per core this process may use) */
+    llm_isa       isa;           /* forced; LLM_UNSUPPORTED if this CPU or build lacks it              (0 = the best there is) */
+    llm_cores     cores;
+    llm_mapping   mapping;
+    const llm_reader *parts;     /* shards 2..n of a split model, in order, when shard 1 comes from memory or a reader; a path
+                                    finds its shards by name */
+    uint32_t      n_parts;
+    uint32_t      force;         /* not available yet: LLM_UNSUPPORTED unless 0 */
+    uint32_t      cpu_share;     /* not available yet: LLM_UNSUPPORTED unless 0 or 100 */
+    double        host_gb_s;     /* not available yet: LLM_UNSUPPORTED unless 0 */
+} llm_model_desc;
+
+/* Loads a model. Nothing of the weights is copied or touched when the file is mapped. NULL on failure, with the reason in *err.
+   Thread-safe. */
+LLM_API llm_model *llm_load       (const char *path_utf8, const llm_model_desc *desc, llm_error *err);
+LLM_API llm_model *llm_load_memory(const void *data, size_t bytes, const llm_model_desc *desc, llm_error *err);   /* zero-copy: the bytes must outlive the model */
+LLM_API llm_model *llm_load_reader(const llm_reader *reader, const llm_model_desc *desc, llm_error *err);
+LLM_API void       llm_unload     (llm_model *model);     /* gives up the caller's reference; the last llm_close frees. NULL is fine */
+
+typedef struct llm_type_use {    /* how much of the file one stored type takes */
+    uint32_t gguf_type;
+    const char *name;
+    uint64_t n_weights, n_bytes;
+} llm_type_use;
+
+typedef struct llm_info {
+    uint32_t struct_bytes;       /* in: 0 = sizeof(llm_info), else at most so many bytes are written (for bindings) */
+    const char *arch, *name, *size_label, *vocab_type, *pre_tokenizer;      /* owned by the model; "" if absent */
+    llm_result  text_status;     /* LLM_OK if the text functions work */
+    const char *text_reason;     /* else why not */
+    uint32_t n_vocab, n_ctx_train, n_embd, n_layer, n_head, n_head_kv, n_expert, n_expert_used;     /* heads: the largest of all layers */
+    uint64_t n_params;           /* weights in all tensors */
+    uint64_t file_bytes;         /* of all shards */
+    uint64_t weight_bytes;       /* of all tensors */
+    uint64_t bytes_per_token;    /* weights read to decode one token at depth 0 */
+    double   bits_per_weight;
+    llm_type_use types[48];      /* by bytes, descending */
+    uint32_t n_types;
+    uint32_t has_template, can_embed, recurrent;      /* 0 or 1 */
+} llm_info;
+LLM_API void llm_model_info(const llm_model *model, llm_info *out);
+
+/* Any metadata value as text ("llama.block_count" -> "30"; arrays as [a, b, ...], shortened after 16 elements). Returns the length
+   without the NUL; writes at most cap - 1 bytes and a NUL if cap > 0. LLM_FAILED: no such key. */
+LLM_API size_t llm_meta(const llm_model *model, const char *key, char *buf, size_t cap);
+
+/* ---- context --------------------------------------------------------------------------------------------------------------- */
+
+typedef enum llm_kv_type {
+    LLM_KV_F16 = 0,
+    LLM_KV_F32 = 1,
+    LLM_KV_Q8_0 = 2,             /* not available yet: LLM_UNSUPPORTED */
+    LLM_KV_FORCE_INT = 0x7fffffff
+} llm_kv_type;
+
+typedef struct llm_bias { llm_token token; float bias; } llm_bias;      /* added to the token's logit; -INFINITY bans it */
+
+typedef struct llm_sampling {    /* all zero = greedy. LLM_BAD_ARG: NaN, +inf, or a negative temperature, top_p, min_p, typical_p,
+                                    repeat_penalty. The stages run in the order of the fields; temperature comes last */
+    float    temperature;        /* (0 = greedy; bias and penalties still apply) */
+    uint32_t top_k;              /* (0 = off) */
+    float    top_p;              /* (0 = off, also >= 1) */
+    float    min_p;              /* (0 = off) */
+    float    typical_p;          /* (0 = off, also >= 1) */
+    float    repeat_penalty;     /* divides positive, multiplies negative logits of recent tokens       (0 = off) */
+    float    frequency_penalty;  /* times the token's count in the window                               (0 = off) */
+    float    presence_penalty;   /* once for each token in the window                                   (0 = off) */
+    uint32_t penalty_window;     /* recent tokens that count, prompt included      (0 = 64; UINT32_MAX = whole context) */
+    uint64_t seed;               /* token k is a pure function of (seed, its position, logits): the same seed repeats */
+    const llm_bias *bias;
+    uint32_t n_bias;
+} llm_sampling;
+#define LLM_SAMPLING_DEFAULT { 0.7f, 0, 0.95f, 0.05f, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+typedef struct llm_ctx_desc {    /* zeroed = defaults */
+    uint32_t n_ctx;              /* a limit, never a reservation          (0 = 4096, at most what the model was trained for) */
+    uint32_t n_batch;            /* tokens per prefill pass                                                      (0 = 512) */
+    uint32_t max_tokens;         /* per answer                                            (0 = until the context is full) */
+    llm_kv_type  kv_type;
+    llm_sampling sampling;
+    const char *const *stop;     /* the answer ends before any of these strings */
+    uint32_t    n_stop;
+    const char *chat_template;   /* Jinja text that is recognised, or the name of a built-in rendering: chatml, llama2, llama3, gemma,
+                                    mistral, phi3, zephyr, plain           (NULL = the model's own, else by its special tokens) */
+    const char *template_json;   /* not available yet: LLM_UNSUPPORTED unless NULL */
+    const char *grammar, *json_schema;      /* not available yet: LLM_UNSUPPORTED unless NULL */
+    uint32_t    trust_content;   /* 1 = special tokens inside message text count              (0 = plain text: no forged turns) */
+} llm_ctx_desc;
+
+/* Opens a conversation. llm_open(NULL, ...) returns NULL and keeps a failing *err, so that llm_load and llm_open need one check. */
+LLM_API llm_ctx   *llm_open (llm_model *model, const llm_ctx_desc *desc, llm_error *err);
+LLM_API void       llm_close(llm_ctx *ctx);                                            /* NULL is fine */
+LLM_API llm_result llm_set_sampling(llm_ctx *ctx, const llm_sampling *sampling);       /* from the next token on; NULL = greedy */
+LLM_API llm_result llm_set_stop(llm_ctx *ctx, const char *const *stop, uint32_t n);
+LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
+
+/* ---- text in, text out ------------------------------------------------------------------------------------------------------
+
+   llm_say queues a message, llm_feed raw text; nothing is computed until llm_next. It renders all messages through the chat
+   template with the prompt for an answer, keeps the longest prefix that the cache already holds, evaluates the rest, and returns
+   the answer piece by piece. After NULL, llm_why tells the reason: LLM_STOP_LIMIT and LLM_STOP_CANCEL go on when called again,
+   the others return NULL until there is new input. llm_say(ctx, "assistant", text) adds an answer to the history. */
+
+typedef enum llm_stop {
+    LLM_STOP_NONE = 0,           /* not stopped */
+    LLM_STOP_EOG,                /* the model ended its answer */
+    LLM_STOP_STRING,             /* a stop string came; it and what follows are not returned */
+    LLM_STOP_LIMIT,              /* max_tokens */
+    LLM_STOP_CONTEXT,            /* n_ctx is full */
+    LLM_STOP_CANCEL,
+    LLM_STOP_ERROR,              /* see llm_last_error */
+    LLM_STOP_FORCE_INT = 0x7fffffff
+} llm_stop;
+LLM_API llm_result  llm_say (llm_ctx *ctx, const char *role, const char *text);        /* role: "system", "user", "assistant", ... */
+LLM_API llm_result  llm_feed(llm_ctx *ctx, const char *text, size_t n);                /* special tokens in it count; BOS is added if the
+                                                                                          context is empty and the vocabulary wants it */
+LLM_API const char *llm_next(llm_ctx *ctx, size_t *n);                                 /* whole UTF-8, never empty, NUL-terminated; NULL = stopped */
+LLM_API llm_stop    llm_why (const llm_ctx *ctx);
+LLM_API void        llm_cancel(llm_ctx *ctx);                                          /* ends the call in progress, or else the next that computes */
+LLM_API const llm_error *llm_last_error(const llm_ctx *ctx);
+
+/* ---- tokens in, logits out --------------------------------------------------------------------------------------------------- */
+
+LLM_API llm_result   llm_eval    (llm_ctx *ctx, const llm_token *tokens, size_t n);    /* all or nothing; splits into n_batch inside */
+LLM_API llm_result   llm_eval_all(llm_ctx *ctx, const llm_token *tokens, size_t n, float *logits);      /* logits: [n][n_vocab] */
+LLM_API const float *llm_logits  (const llm_ctx *ctx);                                 /* [n_vocab] after the last token; NULL if none */
+LLM_API llm_token    llm_sample  (llm_ctx *ctx);                                       /* does not evaluate it; LLM_NO_TOKEN on failure */
+LLM_API size_t       llm_past    (const llm_ctx *ctx);                                 /* tokens in the context */
+LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);                        /* forgets all but the first n_past tokens */
+
+/* ---- vocabulary and templates: the return value is the length needed, so truncation is visible; NULL with cap 0 measures ------ */
+
+enum {
+    LLM_ADD_SPECIAL = 1,         /* BOS/EOS as the vocabulary wants them */
+    LLM_PARSE_SPECIAL = 2,       /* "<|im_end|>" in the text is that token */
+    LLM_NO_SPACE_PREFIX = 4,     /* no implicit space before the first word */
+    LLM_SHOW_SPECIAL = 8         /* detokenize: special tokens as their text, else as nothing */
+};
+typedef enum llm_special {
+    LLM_BOS = 0, LLM_EOS, LLM_EOT, LLM_PAD, LLM_UNK, LLM_FIM_PREFIX, LLM_FIM_SUFFIX, LLM_FIM_MIDDLE, LLM_SPECIAL_FORCE_INT = 0x7fffffff
+} llm_special;
+LLM_API size_t    llm_tokenize  (const llm_model *model, const char *text, size_t n, unsigned flags, llm_token *out, size_t cap);
+LLM_API size_t    llm_detokenize(const llm_model *model, const llm_token *tokens, size_t n, unsigned flags, char *buf, size_t cap);   /* no NUL is written */
+LLM_API llm_token llm_special_token(const llm_model *model, llm_special which);        /* LLM_NO_TOKEN if the vocabulary has none */
+LLM_API int       llm_is_eog    (const llm_model *model, llm_token token);             /* ends an answer */
+
+typedef struct llm_message { const char *role, *content; } llm_message;
+enum { LLM_GENERATION_PROMPT = 1 };
+/* The prompt text for messages[n]. jinja: as llm_ctx_desc.chat_template. At most cap bytes are written, with a NUL if there is room. */
+LLM_API size_t llm_render_chat(const llm_model *model, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
+                               char *buf, size_t cap, llm_error *err);
+
+/* ---- stored types: ids and layouts as in GGUF ------------------------------------------------------------------------------- */
+
+LLM_API size_t     llm_type_bytes(uint32_t gguf_type, size_t n_weights);               /* LLM_FAILED: unknown type, or not whole blocks */
+LLM_API llm_result llm_dequantize(uint32_t gguf_type, const void *src, float *dst, size_t n);     /* src: any alignment */
+
+/* ---- explains itself ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct llm_stats_info {  /* grows only at its end */
+    uint32_t struct_bytes;       /* in: 0 = sizeof(llm_stats_info), else at most so many bytes are written */
+    uint32_t n_threads_asked, n_threads;
+    llm_isa  isa;                /* what was obtained, never AUTO */
+    llm_mapping mapping;
+    llm_kv_type kv_type;
+    uint32_t bits_promise;       /* 1: the same bits as everywhere else; 0: not with this build */
+    const char *bits_reason;     /* "" or why not */
+    double   open_ms, parse_ms, vocab_ms, load_ms;                  /* parts of the load, and its total */
+    double   prefill_ms, first_token_ms, decode_ms;                 /* this answer; first_token: from the call to the first piece */
+    uint64_t prefill_tokens, decode_tokens, reused_tokens, reevaluated_tokens;
+    uint64_t weight_bytes, kv_bytes, scratch_bytes;                 /* in the model; in the context now */
+    uint64_t bytes_per_token;    /* weights + KV read, mean over this answer's decode */
+    uint64_t f16_saturated;      /* K or V values beyond the range of F16 */
+    double   for_calls_per_token;          /* fork-joins, mean over this answer's decode */
+    uint32_t n_tensors_scalar, reserved;   /* matrices without an accelerated kernel */
+} llm_stats_info;
+LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
+
+/* ---- about the library ----------------------------------------------------------------------------------------------------------- */
+
+LLM_API uint32_t    llm_version(void);                    /* major << 16 | minor << 8 | patch */
+LLM_API const char *llm_result_text(llm_result result);
+LLM_API const char *llm_isa_name(llm_isa isa);            /* "AVX2"; "?" for a value that is none */
+LLM_API int         llm_isa_usable(llm_isa isa);          /* compiled in, and this CPU and system have it */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LLM_H */
+
+#ifdef LLM_IMPLEMENTATION
+#include "llm_impl.h"
+#endif
+
+/* MIT licence. Copyright (c) 2026 the llm.h authors. See LICENSE for the full text. */

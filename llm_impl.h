@@ -1,0 +1,9630 @@
+// llm_impl.h - the implementation of llm.h. Read it from top to bottom: a section calls only sections above it, so there are no
+// forward declarations. `grep -n '>>' llm_impl.h` lists the spine.
+//
+//   config     compilers, CPUs, byte order: the only place that asks for them
+//   types      strings, byte access, checked arithmetic, fused multiply-add
+//   error      results, sentences, the log
+//   memory     the allocator, counted; arrays that grow; the measuring arena
+//   platform   files, mapping, clock, threads, floating-point environment: the only operating system
+//   pool       worker threads and the fork-join
+//   formats    stored types: one card each
+//   gguf       files: cursor, directory, shards
+//   vectors    float kernels, written once over sixteen lanes and compiled per instruction set
+//   kernels    matrix kernels (scalar, avx2), CPU detection, dispatch
+//   ops        what the forward pass is made of: matmul, norm, rope, attention on [T, n] arrays
+//   kv         keys and values of past tokens, in pages
+//   arch       an architecture is a row of data: keys, tensors, flags
+//   forward    tokens -> logits: one path for prefill and decode
+//   unicode    UTF-8, categories, case
+//   tokenizer  text <-> tokens
+//   template   messages -> prompt text
+//   sampler    logits -> token
+//   diagnosis  what was obtained, and whether the promise of bits holds
+//   public     the functions of llm.h, thin
+//
+// To add a stored type: a row and a card in formats; it is then right on every CPU. To make it fast: an unpack in the instruction
+// set's block of kernels and a line in its overlay. To add an instruction set: its sixteen-lane primitives in vectors, its block in
+// kernels, one case in the dispatch. To add an architecture: a row in arch; code in forward only if the mathematics is new.
+// To port: platform, or LLM_NO_THREADS, LLM_NO_MMAP, LLM_NO_STDIO, LLM_NO_STDLIB and memory from the host.
+
+#if !defined(LLM__IMPL_H) && !defined(LLM__PASS)
+#define LLM__IMPL_H
+#define LLM__WHOLE                // this reading takes the whole file; a pass (see vectors) only the part that is marked
+#ifndef LLM_H
+#error "include llm.h with LLM_IMPLEMENTATION defined, not llm_impl.h"
+#endif
+#endif
+#if defined(LLM__WHOLE) && !defined(LLM__PASS)
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>config   What the compiler and the CPU are. Nothing below asks the compiler or the CPU directly.
+
+#if defined(__GNUC__) || defined(__clang__)
+#define LLM__GNUC 1
+#else
+#define LLM__GNUC 0
+#endif
+#if defined(_MSC_VER) && !defined(__clang__)
+#define LLM__MSVC 1
+#else
+#define LLM__MSVC 0
+#endif
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define LLM__X64 1
+#else
+#define LLM__X64 0
+#endif
+#if defined(__aarch64__) || defined(_M_ARM64)
+#define LLM__ARM64 1
+#else
+#define LLM__ARM64 0
+#endif
+
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define LLM__BIG_ENDIAN 1
+#endif
+#endif
+#ifndef LLM__BIG_ENDIAN
+#define LLM__BIG_ENDIAN 0
+#endif
+
+#if defined(__TINYC__) && !defined(LLM_NO_THREADS)
+#define LLM_NO_THREADS            // no atomics
+#endif
+#if (defined(LLM_MALLOC) && !defined(LLM_FREE)) || (!defined(LLM_MALLOC) && defined(LLM_FREE))
+#error "define both LLM_MALLOC and LLM_FREE, or neither"
+#endif
+
+// Per-function instruction sets let one plain build carry every kernel; MSVC accepts the intrinsics anywhere.
+#if LLM__X64 && !defined(LLM_NO_SIMD) && !defined(__TINYC__) && (LLM__GNUC || LLM__MSVC)
+#define LLM__HAS_AVX2 1
+#else
+#define LLM__HAS_AVX2 0
+#endif
+#if LLM__GNUC && !defined(__TINYC__)
+#define LLM__TARGET(isa)  __attribute__((target(isa)))
+#define LLM__INLINE       static inline __attribute__((always_inline))
+#define LLM__NOINLINE     __attribute__((noinline))
+#define LLM__UNUSED       __attribute__((unused))
+#define LLM__PREFETCH(p)  __builtin_prefetch(p)
+#elif LLM__MSVC
+#define LLM__TARGET(isa)
+#define LLM__INLINE       static __forceinline
+#define LLM__NOINLINE     __declspec(noinline)
+#define LLM__UNUSED
+#define LLM__PREFETCH(p)  ((void)(p))
+#else
+#define LLM__TARGET(isa)
+#define LLM__INLINE       static inline
+#define LLM__NOINLINE
+#define LLM__UNUSED
+#define LLM__PREFETCH(p)  ((void)(p))
+#endif
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#if !defined(LLM_MALLOC) && !defined(LLM_NO_STDLIB)
+#include <stdlib.h>
+#endif
+#if LLM__HAS_AVX2
+#include <immintrin.h>
+#if !LLM__MSVC
+#include <cpuid.h>
+#else
+#include <intrin.h>
+#endif
+#elif LLM__X64 && !defined(__TINYC__)
+#include <xmmintrin.h>            // the control word
+#endif
+#if LLM__ARM64 && !defined(LLM_NO_SIMD) && !defined(__TINYC__)
+#include <arm_neon.h>
+#endif
+
+// The meaning of every number is fixed, so the compiler may neither fuse nor reorder: off for the whole implementation, whatever
+// the command line says. Clang ignores this for -ffast-math; the self-test in diagnosis then takes the promise back.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunknown-pragmas"
+#pragma STDC FP_CONTRACT OFF
+#if defined(__FAST_MATH__) && !defined(LLM_QUIET)
+#warning "llm.h: clang's -ffast-math changes results: the same-bits promise is off in this build (LLM_QUIET silences this)"
+#endif
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC push_options
+#pragma GCC optimize("no-fast-math", "fp-contract=off")
+#endif
+
+#ifdef __cplusplus
+#define LLM__ZERO {}
+#else
+#define LLM__ZERO {0}
+#endif
+#ifdef LLM_STATIC
+#define LLM__PUBLIC static
+#else
+#define LLM__PUBLIC
+#endif
+#define LLM__STATIC_ASSERT(cond, name) typedef char llm__assert_##name[(cond) ? 1 : -1] LLM__UNUSED
+#define LLM__COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define LLM__MIN(a, b) ((a) < (b) ? (a) : (b))
+#define LLM__MAX(a, b) ((a) > (b) ? (a) : (b))
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>types   Strings with a length, bytes as numbers, arithmetic that cannot wrap unseen.
+
+typedef struct llm__str { const char *p; size_t n; } llm__str;        // not NUL-terminated; p may point into the file
+
+static llm__str llm__str_of(const char *s) {
+    llm__str r; r.p = s ? s : ""; r.n = strlen(r.p); return r;
+}
+static llm__str llm__str_n(const char *s, size_t n) {
+    llm__str r; r.p = s; r.n = n; return r;
+}
+static bool llm__str_eq(llm__str a, llm__str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
+static bool llm__str_is(llm__str a, const char *b) { return llm__str_eq(a, llm__str_of(b)); }
+static bool llm__str_starts(llm__str a, const char *b) {
+    size_t n = strlen(b);
+    return a.n >= n && memcmp(a.p, b, n) == 0;
+}
+// Offset of needle in a, or LLM_FAILED.
+static size_t llm__str_find(llm__str a, const char *needle) {
+    size_t n = strlen(needle), i;
+    for (i = 0; n <= a.n && i <= a.n - n; i++)
+        if (memcmp(a.p + i, needle, n) == 0) return i;
+    return LLM_FAILED;
+}
+
+// GGUF is little-endian and nothing in it need be aligned: no typed pointer is ever formed on file data.
+static uint16_t llm__le16(const void *p) {
+    const uint8_t *b = (const uint8_t *)p;
+    return (uint16_t)(b[0] | b[1] << 8);
+}
+static uint32_t llm__le32(const void *p) {
+    const uint8_t *b = (const uint8_t *)p;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+static uint64_t llm__le64(const void *p) {
+    return (uint64_t)llm__le32(p) | (uint64_t)llm__le32((const uint8_t *)p + 4) << 32;
+}
+
+static uint32_t llm__f32_bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
+static float    llm__bits_f32(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+static uint64_t llm__f64_bits(double f) { uint64_t u; memcpy(&u, &f, 8); return u; }
+static double   llm__bits_f64(uint64_t u) { double f; memcpy(&f, &u, 8); return f; }
+static bool     llm__f32_is_nan(float f) { return (llm__f32_bits(f) & 0x7fffffffu) > 0x7f800000u; }       // on the bits: fast-math cannot fold it
+static bool     llm__f32_is_finite(float f) { return (llm__f32_bits(f) & 0x7f800000u) != 0x7f800000u; }
+
+// Refuse before multiplying, so that nothing can wrap first.
+static bool llm__mul(uint64_t a, uint64_t b, uint64_t *out) {
+    if (b && a > UINT64_MAX / b) return false;
+    *out = a * b;
+    return true;
+}
+static bool llm__add(uint64_t a, uint64_t b, uint64_t *out) {
+    if (a > UINT64_MAX - b) return false;
+    *out = a + b;
+    return true;
+}
+
+// F16 -> F32 is exact; subnormals, infinities and NaN payloads included.
+static float llm__f16_to_f32(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, mantissa = h & 1023u;
+    if (exponent == 0) {
+        float f = (float)mantissa * 5.9604644775390625e-8f;                    // 2^-24
+        return llm__bits_f32(llm__f32_bits(f) | sign);
+    }
+    if (exponent == 31) return llm__bits_f32(sign | 0x7f800000u | mantissa << 13);
+    return llm__bits_f32(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+// F32 -> F16, half to even, subnormals kept; finite values beyond 65504 saturate (N7). NaN stays NaN, infinity stays infinity.
+static uint16_t llm__f32_to_f16(float f) {
+    uint32_t u = llm__f32_bits(f), a = u & 0x7fffffffu;
+    uint16_t sign = (uint16_t)(u >> 16 & 0x8000u);
+    if (a >= 0x7f800000u) return (uint16_t)(sign | 0x7c00u | (a > 0x7f800000u ? 0x200u | (a >> 13 & 0x3ffu) : 0u));
+    if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7bffu);                    // 65520 and above would round to infinity
+    if (a < 0x33000001u) return sign;                                           // at most half of the smallest subnormal
+    if (a < 0x38800000u) {                                                      // subnormal: the value in units of 2^-24
+        uint32_t shift = 126u - (a >> 23), m = (a & 0x7fffffu) | 0x800000u;
+        uint32_t q = m >> shift, rest = m & ((1u << shift) - 1u), half = 1u << (shift - 1u);
+        return (uint16_t)(sign | (q + (rest > half || (rest == half && (q & 1u)))));
+    }
+    return (uint16_t)(sign | ((a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13));
+}
+static float llm__bf16_to_f32(uint16_t h) { return llm__bits_f32((uint32_t)h << 16); }
+
+// a*b + c rounded once. Without the instruction: the product is exact in double; the sum is rounded to odd there, which leaves
+// enough behind the point for the one rounding to float to come out right (Boldo & Melquiond, "Emulation of FMA and
+// correctly rounded sums", 2008).
+#if defined(__FP_FAST_FMAF) && LLM__GNUC
+static inline float llm__fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#else
+static float llm__fma(float a, float b, float c) {
+    double p = (double)a * (double)b, q = (double)c;
+    double r = p + q, t = r - p;
+    double e = (p - (r - t)) + (q - t);                                         // TwoSum: r + e == p + q exactly
+    uint64_t u = llm__f64_bits(r);
+    if (e != 0.0 && !(u & 1) && (u & 0x7ff0000000000000u) != 0x7ff0000000000000u) {
+        bool away = (e > 0.0) == (u >> 63 == 0);                                // e points away from zero
+        r = llm__bits_f64(away ? u + 1 : u - 1);
+    }
+    return (float)r;
+}
+#endif
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>error   One sentence and a code, written where the reason is known. Nothing is printed.
+
+#define LLM__RESULTS(X)                                                                        \
+    X(LLM_OK,           "success")                                                             \
+    X(LLM_DONE,         "the answer is complete")                                              \
+    X(LLM_AGAIN,        "the budget is used up; call again")                                   \
+    X(LLM_BAD_ARG,      "an argument is missing or out of range")                              \
+    X(LLM_NO_MEMORY,    "the allocation failed; lower n_ctx or n_batch, or give more memory")  \
+    X(LLM_IO,           "the file could not be read, or changed while in use")                 \
+    X(LLM_BAD_FILE,     "not a usable GGUF file")                                              \
+    X(LLM_UNSUPPORTED,  "this version of llm.h cannot do that")                                \
+    X(LLM_CONTEXT_FULL, "the context is full; rewind, shorten the input or raise n_ctx")       \
+    X(LLM_CANCELLED,    "cancelled")                                                           \
+    X(LLM_BAD_LOGITS,   "the model produced NaN or infinite logits; its weights are damaged")  \
+    X(LLM_BUSY,         "the context is in use by another thread")                             \
+    X(LLM_BAD_STATE,    "the call does not fit the state of the context")                      \
+    X(LLM_BAD_TEMPLATE, "the chat template is missing or not understood")                      \
+    X(LLM_TOO_BIG,      "it does not fit the memory there is")                                 \
+    X(LLM_BAD_GRAMMAR,  "the grammar is not understood")
+
+// Formatting for sentences: %s char*, %v llm__str*, %u uint32_t, %U uint64_t, %d int, %x uint32_t, %%. Bytes that are not printable
+// ASCII and not part of valid-looking UTF-8 come out as '?', so that a hostile name cannot play with a terminal.
+typedef struct llm__text { char *p; size_t n, cap; } llm__text;        // n may exceed cap: the length needed
+
+static void llm__text_byte(llm__text *t, char c) {
+    if (t->n < t->cap) t->p[t->n] = c;
+    t->n++;
+}
+static void llm__text_bytes(llm__text *t, const char *s, size_t n) {
+    if (t->n < t->cap) memcpy(t->p + t->n, s, LLM__MIN(n, t->cap - t->n));
+    t->n += n;
+}
+static void llm__text_visible(llm__text *t, llm__str s) {
+    size_t i;
+    for (i = 0; i < s.n; i++) llm__text_byte(t, (uint8_t)s.p[i] < 32 || s.p[i] == 127 ? '?' : s.p[i]);
+}
+static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
+    char digits[20];
+    unsigned n = 0;
+    do digits[n++] = "0123456789abcdef"[v % base]; while (v /= base);
+    while (n) llm__text_byte(t, digits[--n]);
+}
+static void llm__text_args(llm__text *t, const char *format, va_list args) {
+    const char *f;
+    for (f = format; *f; f++) {
+        if (*f != '%') { llm__text_byte(t, *f); continue; }
+        switch (*++f) {
+        case 's': llm__text_visible(t, llm__str_of(va_arg(args, const char *))); break;
+        case 'v': llm__text_visible(t, *va_arg(args, const llm__str *)); break;
+        case 'u': llm__text_u64(t, va_arg(args, uint32_t), 10); break;
+        case 'U': llm__text_u64(t, va_arg(args, uint64_t), 10); break;
+        case 'x': llm__text_u64(t, va_arg(args, uint32_t), 16); break;
+        case 'd': {
+            int64_t v = va_arg(args, int);
+            if (v < 0) llm__text_byte(t, '-');
+            llm__text_u64(t, (uint64_t)(v < 0 ? -v : v), 10);
+            break; }
+        default:  llm__text_byte(t, *f); break;
+        }
+    }
+}
+// Ends with a NUL inside cap; what does not fit is cut at a whole UTF-8 character.
+static void llm__text_end(llm__text *t) {
+    size_t n = t->n, i;
+    if (!t->cap) return;
+    if (n >= t->cap) {
+        n = t->cap - 1;
+        for (i = n; i > 0 && n - i < 4 && ((uint8_t)t->p[i] & 0xc0) == 0x80; i--) { }
+        n = ((uint8_t)t->p[n] & 0xc0) == 0x80 ? i : n;
+    }
+    t->p[n] = 0;
+}
+static void llm__format(char *buf, size_t cap, const char *format, ...) {
+    llm__text t;
+    va_list args;
+    t.p = buf; t.n = 0; t.cap = cap;
+    va_start(args, format);
+    llm__text_args(&t, format, args);
+    va_end(args);
+    llm__text_end(&t);
+}
+
+static llm_result llm__ok(llm_error *e) {
+    if (e) { e->code = LLM_OK; e->text[0] = 0; }
+    return LLM_OK;
+}
+// return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %u dimensions", &name, n_dims);
+static llm_result llm__fail(llm_error *e, llm_result code, const char *format, ...) {
+    llm__text t;
+    va_list args;
+    if (!e) return code;
+    e->code = code;
+    t.p = e->text; t.n = 0; t.cap = sizeof e->text;
+    va_start(args, format);
+    llm__text_args(&t, format, args);
+    va_end(args);
+    llm__text_end(&t);
+    return code;
+}
+
+enum { LLM__LOG_ERROR, LLM__LOG_WARNING, LLM__LOG_INFO, LLM__LOG_DEBUG };
+
+static void llm__log(const llm_logger *log, int level, const char *format, ...) {
+    char buf[512];
+    llm__text t;
+    va_list args;
+    if (!log->log_fn) return;
+    t.p = buf; t.n = 0; t.cap = sizeof buf;
+    va_start(args, format);
+    llm__text_args(&t, format, args);
+    va_end(args);
+    llm__text_end(&t);
+    log->log_fn(log->user, level, buf);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>memory   Every byte comes through here. A block knows its size: 64 bytes before it, so that the host's free_fn hears the truth
+//            and every block is aligned to a cache line.
+
+typedef struct llm__heap { llm_allocator a; } llm__heap;               // a.alloc_fn NULL = the built-in one
+
+#define LLM__HEAD 64
+
+#if defined(LLM_MALLOC)
+static void *llm__sys_alloc(size_t bytes) { return LLM_MALLOC(bytes); }
+static void  llm__sys_free(void *p) { LLM_FREE(p); }
+#elif !defined(LLM_NO_STDLIB)
+static void *llm__sys_alloc(size_t bytes) { return malloc(bytes); }
+static void  llm__sys_free(void *p) { free(p); }
+#else
+static void *llm__sys_alloc(size_t bytes) { (void)bytes; return NULL; }
+static void  llm__sys_free(void *p) { (void)p; }
+#endif
+
+typedef struct llm__block { void *base; size_t bytes; } llm__block;    // what lies before the pointer that is handed out
+
+// malloc promises only 8 or 16: the block is moved up to the next cache line and remembers where it began.
+static void *llm__alloc_bytes(const llm__heap *h, uint64_t bytes) {
+    llm__block b;
+    uint8_t *p;
+    if (bytes > SIZE_MAX - 2 * LLM__HEAD) return NULL;
+    if (h->a.alloc_fn) {
+        b.bytes = (size_t)bytes + LLM__HEAD;
+        b.base = h->a.alloc_fn(h->a.user, b.bytes, 64);
+        if (!b.base) return NULL;
+        p = (uint8_t *)b.base + LLM__HEAD;
+    } else {
+        b.bytes = (size_t)bytes + 2 * LLM__HEAD;
+        b.base = llm__sys_alloc(b.bytes);
+        if (!b.base) return NULL;
+        p = (uint8_t *)b.base + LLM__HEAD;
+        p += (64 - ((uintptr_t)p & 63)) & 63;
+    }
+    memcpy(p - LLM__HEAD, &b, sizeof b);
+    return p;
+}
+static void llm__free(const llm__heap *h, void *p) {
+    llm__block b;
+    if (!p) return;
+    memcpy(&b, (uint8_t *)p - LLM__HEAD, sizeof b);
+    if (h->a.free_fn) h->a.free_fn(h->a.user, b.base, b.bytes);
+    else llm__sys_free(b.base);
+}
+// n elements of `each` bytes, not cleared. NULL if it would wrap or there is no memory.
+static void *llm__alloc_n(const llm__heap *h, uint64_t n, uint64_t each) {
+    uint64_t bytes;
+    return llm__mul(n, each, &bytes) ? llm__alloc_bytes(h, bytes) : NULL;
+}
+static void *llm__alloc_zero(const llm__heap *h, uint64_t n, uint64_t each) {
+    void *p = llm__alloc_n(h, n, each);
+    if (p) memset(p, 0, (size_t)(n * each));
+    return p;
+}
+#define LLM__NEW(h, type, n) ((type *)llm__alloc_n((h), (n), sizeof(type)))
+
+// An array that doubles. *cap and *p change only on success.
+static bool llm__grow(const llm__heap *h, void **p, size_t *cap, size_t need, size_t each) {
+    size_t bigger = *cap ? *cap : 16;
+    void *q;
+    if (need <= *cap) return true;
+    while (bigger < need) bigger = bigger > SIZE_MAX / 2 ? need : bigger * 2;
+    q = llm__alloc_n(h, bigger, each);
+    if (!q) return false;
+    if (*p) memcpy(q, *p, *cap * each);
+    llm__free(h, *p);
+    *p = q;
+    *cap = bigger;
+    return true;
+}
+
+// Text that grows; NUL-terminated whenever p is not NULL.
+typedef struct llm__string { char *p; size_t n, cap; } llm__string;
+
+static bool llm__string_add(const llm__heap *h, llm__string *s, const char *p, size_t n) {
+    void *v = s->p;
+    if (n > SIZE_MAX - s->n - 1 || !llm__grow(h, &v, &s->cap, s->n + n + 1, 1)) return false;
+    s->p = (char *)v;
+    if (n) memcpy(s->p + s->n, p, n);
+    s->n += n;
+    s->p[s->n] = 0;
+    return true;
+}
+static char *llm__copy_text(const llm__heap *h, llm__str s) {
+    char *p = s.n < SIZE_MAX ? (char *)llm__alloc_bytes(h, s.n + 1) : NULL;
+    if (!p) return NULL;
+    memcpy(p, s.p, s.n);
+    p[s.n] = 0;
+    return p;
+}
+
+// One list of carves measures (base NULL) and then lays out one allocation: it cannot disagree with itself.
+typedef struct llm__arena { uint8_t *base; uint64_t used; bool overflow; } llm__arena;
+
+static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
+    uint64_t bytes = 0, at = a->used;
+    if (!llm__mul(n, each, &bytes) || bytes > SIZE_MAX / 2 || at > SIZE_MAX / 2 - bytes - 64) { a->overflow = true; return NULL; }
+    a->used = (at + bytes + 63) & ~(uint64_t)63;
+    return a->base ? a->base + at : NULL;
+}
+#define LLM__CARVE(a, type, n) ((type *)llm__carve_bytes((a), (n), sizeof(type)))
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>platform   Files, mapping, clock, threads, floating-point environment: the only section that knows an operating system.
+//              Without files, mapping or threads (LLM_NO_STDIO, LLM_NO_MMAP, LLM_NO_THREADS, or a system that lacks them) the
+//              same functions exist and say no, so nothing below asks what the system is.
+
+#if defined(_WIN32)
+#define LLM__WIN32 1
+#define LLM__POSIX 0
+#elif defined(__linux__) || defined(__APPLE__) || defined(__unix__) || defined(__wasi__)
+#define LLM__WIN32 0
+#define LLM__POSIX 1
+#else
+#define LLM__WIN32 0
+#define LLM__POSIX 0
+#endif
+
+// Words that threads share need the compiler's help; a chip without such instructions (value 1: by a library) counts as without.
+#if (LLM__GNUC && defined(__GCC_ATOMIC_INT_LOCK_FREE) && __GCC_ATOMIC_INT_LOCK_FREE == 2) || LLM__MSVC
+#define LLM__ATOMICS 1
+#else
+#define LLM__ATOMICS 0
+#endif
+#if !defined(LLM_NO_THREADS) && (!LLM__ATOMICS || (!LLM__POSIX && !LLM__WIN32) || defined(__wasi__) || \
+    (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)))
+#define LLM_NO_THREADS
+#endif
+#if !defined(LLM_NO_MMAP) && (defined(LLM_NO_STDIO) || (!LLM__POSIX && !LLM__WIN32) || defined(__wasi__) || defined(__EMSCRIPTEN__))
+#define LLM_NO_MMAP
+#endif
+
+#if LLM__WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#elif LLM__POSIX
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+#ifndef LLM_NO_STDIO
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#if defined(__linux__)
+#include <sys/vfs.h>
+#elif defined(__APPLE__)
+#include <sys/mount.h>
+#include <sys/param.h>
+#endif
+#endif
+#ifndef LLM_NO_MMAP
+#include <sys/mman.h>
+#endif
+#ifndef LLM_NO_THREADS
+#include <pthread.h>
+#include <signal.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+#elif !defined(LLM_NO_STDIO)
+#include <stdio.h>
+#endif
+
+// With -std=c99 and a system header included before llm.h, the feature macros come too late and glibc hides these; its library
+// has them all the same. (C++ compilers always define _GNU_SOURCE.) The 64-bit names are right whatever _FILE_OFFSET_BITS says.
+#if LLM__POSIX && defined(__GLIBC__) && !defined(__cplusplus)
+#ifndef __USE_MISC
+extern long syscall(long number, ...);
+#endif
+#ifndef __USE_POSIX199309
+#include <sched.h>                // struct timespec, without conditions
+extern int clock_gettime(int clock, struct timespec *ts);
+#endif
+#ifndef __USE_LARGEFILE64
+extern ssize_t pread64(int fd, void *dst, size_t n, __off64_t offset);
+extern __off64_t lseek64(int fd, __off64_t offset, int whence);
+#ifndef LLM_NO_MMAP
+extern void *mmap64(void *at, size_t bytes, int prot, int flags, int fd, __off64_t offset);
+#endif
+#endif
+#endif
+
+// ---- words that threads share
+
+#if !LLM__ATOMICS
+typedef struct llm__atomic32 { volatile uint32_t v; } llm__atomic32;      // volatile: a signal handler may store
+static uint32_t llm__atomic_load(const llm__atomic32 *a) { return a->v; }
+static void     llm__atomic_store(llm__atomic32 *a, uint32_t v) { a->v = v; }
+static uint32_t llm__atomic_add(llm__atomic32 *a, uint32_t n) { uint32_t old = a->v; a->v = old + n; return old; }
+static uint32_t llm__atomic_exchange(llm__atomic32 *a, uint32_t v) { uint32_t old = a->v; a->v = v; return old; }
+static bool     llm__atomic_cas(llm__atomic32 *a, uint32_t expected, uint32_t v) {
+    if (a->v != expected) return false;
+    a->v = v;
+    return true;
+}
+#elif LLM__GNUC
+typedef struct llm__atomic32 { uint32_t v; } llm__atomic32;               // a struct, so that plain access does not compile by accident
+static uint32_t llm__atomic_load(const llm__atomic32 *a) { return __atomic_load_n(&a->v, __ATOMIC_SEQ_CST); }
+static void     llm__atomic_store(llm__atomic32 *a, uint32_t v) { __atomic_store_n(&a->v, v, __ATOMIC_SEQ_CST); }
+static uint32_t llm__atomic_add(llm__atomic32 *a, uint32_t n) { return __atomic_fetch_add(&a->v, n, __ATOMIC_SEQ_CST); }
+static uint32_t llm__atomic_exchange(llm__atomic32 *a, uint32_t v) { return __atomic_exchange_n(&a->v, v, __ATOMIC_SEQ_CST); }
+static bool     llm__atomic_cas(llm__atomic32 *a, uint32_t expected, uint32_t v) {
+    return __atomic_compare_exchange_n(&a->v, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+#else
+#include <intrin.h>
+typedef struct llm__atomic32 { volatile long v; } llm__atomic32;
+static uint32_t llm__atomic_load(const llm__atomic32 *a) {
+    uint32_t v = (uint32_t)a->v;
+#if LLM__ARM64
+    __dmb(_ARM64_BARRIER_ISH);
+#else
+    _ReadWriteBarrier();                                                  // x86 loads do not pass each other
+#endif
+    return v;
+}
+static void     llm__atomic_store(llm__atomic32 *a, uint32_t v) { _InterlockedExchange(&a->v, (long)v); }
+static uint32_t llm__atomic_add(llm__atomic32 *a, uint32_t n) { return (uint32_t)_InterlockedExchangeAdd(&a->v, (long)n); }
+static uint32_t llm__atomic_exchange(llm__atomic32 *a, uint32_t v) { return (uint32_t)_InterlockedExchange(&a->v, (long)v); }
+static bool     llm__atomic_cas(llm__atomic32 *a, uint32_t expected, uint32_t v) {
+    return (uint32_t)_InterlockedCompareExchange(&a->v, (long)v, (long)expected) == expected;
+}
+#endif
+
+// ---- floating-point environment: nearest, subnormals kept, exceptions masked, whatever the host has set
+
+typedef uint64_t llm__fpenv;
+
+#if LLM__GNUC || defined(__TINYC__)
+#define LLM__BARRIER() __asm__ volatile("" ::: "memory")                  // stores of the host's numbers stay outside
+#elif LLM__MSVC
+#define LLM__BARRIER() _ReadWriteBarrier()
+#else
+#define LLM__BARRIER() ((void)0)
+#endif
+
+#if LLM__MSVC && LLM__ARM64
+static uint64_t llm__fp_get(void) { return (uint64_t)_ReadStatusReg(ARM64_FPCR); }
+static void     llm__fp_set(uint64_t v) { _WriteStatusReg(ARM64_FPCR, (__int64)v); }
+#define LLM__FP_PLAIN 0u
+#elif LLM__MSVC
+#include <xmmintrin.h>
+static uint64_t llm__fp_get(void) { return _mm_getcsr(); }
+static void     llm__fp_set(uint64_t v) { _mm_setcsr((unsigned)v); }
+#define LLM__FP_PLAIN 0x1f80u
+#elif LLM__X64 && defined(__TINYC__)
+// Its assembler lacks the two instructions: stmxcsr (%rax) and ldmxcsr (%rax) in bytes.
+static uint64_t llm__fp_get(void) { uint32_t v = 0; __asm__ volatile(".byte 0x0f, 0xae, 0x18" : : "a"(&v) : "memory"); return v; }
+static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile(".byte 0x0f, 0xae, 0x10" : : "a"(&w) : "memory"); }
+#define LLM__FP_PLAIN 0x1f80u
+#elif LLM__X64 && LLM__GNUC
+static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("stmxcsr %0" : "=m"(v)); return v; }
+static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("ldmxcsr %0" : : "m"(w)); }
+#define LLM__FP_PLAIN 0x1f80u
+#elif defined(__i386__) && LLM__GNUC
+// The x87 word stands in the upper half: nearest, 53 bits, masked. SSE, where there is one, in the lower.
+static uint64_t llm__fp_get(void) {
+    uint32_t csr = 0;
+    uint16_t word;
+#if defined(__SSE__)
+    __asm__ volatile("stmxcsr %0" : "=m"(csr));
+#endif
+    __asm__ volatile("fnstcw %0" : "=m"(word));
+    return (uint64_t)word << 32 | csr;
+}
+static void llm__fp_set(uint64_t v) {
+    uint32_t csr = (uint32_t)v;
+    uint16_t word = (uint16_t)(v >> 32);
+#if defined(__SSE__)
+    __asm__ volatile("ldmxcsr %0" : : "m"(csr));
+#endif
+    (void)csr;
+    __asm__ volatile("fldcw %0" : : "m"(word));
+}
+#if defined(__SSE__)
+#define LLM__FP_PLAIN 0x027f00001f80u
+#else
+#define LLM__FP_PLAIN 0x027f00000000u
+#endif
+#elif LLM__ARM64 && LLM__GNUC
+static uint64_t llm__fp_get(void) { uint64_t v; __asm__ volatile("mrs %0, fpcr" : "=r"(v)); return v; }
+static void     llm__fp_set(uint64_t v) { __asm__ volatile("msr fpcr, %0" : : "r"(v)); }
+#define LLM__FP_PLAIN 0u
+#elif defined(__arm__) && defined(__VFP_FP__) && !defined(__SOFTFP__) && LLM__GNUC
+static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("vmrs %0, fpscr" : "=r"(v)); return v; }
+static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("vmsr fpscr, %0" : : "r"(w)); }
+#define LLM__FP_PLAIN 0u
+#elif defined(__riscv_flen) && LLM__GNUC
+static uint64_t llm__fp_get(void) { unsigned long v; __asm__ volatile("frcsr %0" : "=r"(v)); return v; }
+static void     llm__fp_set(uint64_t v) { unsigned long w = (unsigned long)v; __asm__ volatile("fscsr %0" : : "r"(w)); }
+#define LLM__FP_PLAIN 0u
+#else
+static uint64_t llm__fp_get(void) { return 0; }
+static void     llm__fp_set(uint64_t v) { (void)v; }
+#define LLM__FP_PLAIN 0u
+#endif
+
+static llm__fpenv llm__fp_enter(void) {
+    llm__fpenv host = llm__fp_get();
+    LLM__BARRIER();
+    if (host != LLM__FP_PLAIN) llm__fp_set(LLM__FP_PLAIN);
+    LLM__BARRIER();
+    return host;
+}
+// Gives back the host's word, its sticky flags included.
+static void llm__fp_leave(llm__fpenv host) {
+    LLM__BARRIER();
+    if (llm__fp_get() != host) llm__fp_set(host);
+    LLM__BARRIER();
+}
+
+// ---- clock and CPUs
+
+static uint64_t llm__os_now_us(void) {
+#if LLM__WIN32
+    LARGE_INTEGER count, rate;
+    QueryPerformanceCounter(&count);
+    QueryPerformanceFrequency(&rate);
+    return (uint64_t)(count.QuadPart / rate.QuadPart) * 1000000u + (uint64_t)(count.QuadPart % rate.QuadPart) * 1000000u / (uint64_t)rate.QuadPart;
+#elif LLM__POSIX
+    struct timespec t;
+#if defined(CLOCK_MONOTONIC)
+    if (clock_gettime(CLOCK_MONOTONIC, &t)) return 0;
+#else
+    if (clock_gettime(1, &t)) return 0;                                   // its number on Linux, where strict C99 hides the name
+#endif
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+#else
+    return 0;
+#endif
+}
+
+// CPUs that this process may use now, at least 1. The system call needs no macro of the C library and knows more than 1024 CPUs.
+static uint32_t llm__os_n_cores(void) {
+    uint32_t n = 0;
+#if LLM__WIN32
+    DWORD_PTR mine = 0, all = 0;
+    SYSTEM_INFO info;
+    if (GetProcessAffinityMask(GetCurrentProcess(), &mine, &all))
+        for (; mine; mine &= mine - 1) n++;
+    if (!n) {
+        GetSystemInfo(&info);
+        n = info.dwNumberOfProcessors;
+    }
+#elif LLM__POSIX
+    long online;
+#if defined(__linux__) && defined(SYS_sched_getaffinity)
+    uint8_t mask[1024];
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask), i;
+    unsigned bits;
+    for (i = 0; i < bytes; i++)
+        for (bits = mask[i]; bits; bits &= bits - 1) n++;
+#endif
+    online = n ? 0 : sysconf(_SC_NPROCESSORS_ONLN);
+    if (online > 0) n = (uint32_t)online;
+#endif
+    return n ? n : 1;
+}
+
+static void llm__os_pause(void) {
+#if LLM__GNUC && (LLM__X64 || defined(__i386__))
+    __asm__ volatile("pause");
+#elif LLM__GNUC && LLM__ARM64
+    __asm__ volatile("isb");                                              // `yield` is a no-op on most cores
+#elif LLM__WIN32
+    YieldProcessor();
+#endif
+}
+
+// ---- files
+
+// The end of a path tells more than its beginning, and the reason must fit behind it.
+static llm__str llm__os_path_tail(const char *path) {
+    llm__str s = llm__str_of(path);
+    if (s.n > 120) {
+        s.p += s.n - 120;
+        s.n = 120;
+        while (s.n && ((uint8_t)*s.p & 0xc0) == 0x80) { s.p++; s.n--; }
+    }
+    return s;
+}
+
+#if defined(LLM_NO_STDIO)
+
+typedef struct llm__os_file { uint64_t size; } llm__os_file;
+
+static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_error *e) {
+    (void)f; (void)path_utf8;
+    return llm__fail(e, LLM_UNSUPPORTED, "this build has no file access (LLM_NO_STDIO): load from memory or through a reader");
+}
+static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void *dst, size_t n, llm_error *e) {
+    (void)f; (void)offset; (void)dst; (void)n;
+    return llm__fail(e, LLM_UNSUPPORTED, "this build has no file access (LLM_NO_STDIO)");
+}
+static bool llm__os_file_changed(const llm__os_file *f) { (void)f; return false; }
+static bool llm__os_file_is_remote(const llm__os_file *f) { (void)f; return false; }
+static void llm__os_file_close(llm__os_file *f) { (void)f; }
+
+#elif LLM__WIN32
+
+typedef struct llm__os_file { HANDLE handle; uint64_t size, stamp; bool opened; } llm__os_file;
+
+static llm_result llm__os_file_fail(llm_error *e, const char *what, const char *path, DWORD code) {
+    llm__str tail = llm__os_path_tail(path);
+    const char *why = code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND ? "no such file"
+                    : code == ERROR_ACCESS_DENIED ? "permission denied, or a directory"
+                    : code == ERROR_SHARING_VIOLATION ? "another program is writing it" : NULL;
+    if (why) return llm__fail(e, LLM_IO, "%s '%v': %s", what, &tail, why);
+    return llm__fail(e, LLM_IO, "%s '%v': Windows error %u", what, &tail, (uint32_t)code);
+}
+static bool llm__os_file_stat(HANDLE handle, uint64_t *size, uint64_t *stamp) {
+    BY_HANDLE_FILE_INFORMATION info;
+    if (!GetFileInformationByHandle(handle, &info)) return false;
+    *size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+    *stamp = (uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 | info.ftLastWriteTime.dwLowDateTime;
+    return true;
+}
+static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_error *e) {
+    WCHAR wide[900];
+    if (!MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path_utf8, -1, wide, 900))
+        return llm__fail(e, LLM_BAD_ARG, "the path is not valid UTF-8, or longer than 899 characters");
+    // Nobody may write while the model is in use; deleting and renaming stay possible.
+    f->handle = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    if (f->handle == INVALID_HANDLE_VALUE) return llm__os_file_fail(e, "cannot open", path_utf8, GetLastError());
+    if (GetFileType(f->handle) != FILE_TYPE_DISK || !llm__os_file_stat(f->handle, &f->size, &f->stamp)) {
+        CloseHandle(f->handle);
+        return llm__os_file_fail(e, "not a regular file:", path_utf8, 0);
+    }
+    f->opened = true;
+    return llm__ok(e);
+}
+static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void *dst, size_t n, llm_error *e) {
+    uint8_t *to = (uint8_t *)dst;
+    while (n) {
+        OVERLAPPED at;
+        DWORD wish = n > (1u << 30) ? 1u << 30 : (DWORD)n, got = 0;
+        memset(&at, 0, sizeof at);
+        at.Offset = (DWORD)offset;
+        at.OffsetHigh = (DWORD)(offset >> 32);
+        if (!ReadFile(f->handle, to, wish, &got, &at)) got = 0;
+        if (!got || got > wish) return llm__fail(e, LLM_IO, "reading at byte %U failed (Windows error %u)", offset, (uint32_t)GetLastError());
+        to += got; offset += got; n -= got;
+    }
+    return llm__ok(e);
+}
+static bool llm__os_file_changed(const llm__os_file *f) {
+    uint64_t size, stamp;
+    return !llm__os_file_stat(f->handle, &size, &stamp) || size != f->size || stamp != f->stamp;
+}
+static bool llm__os_file_is_remote(const llm__os_file *f) {
+    uint64_t info[64];                                                    // FILE_REMOTE_PROTOCOL_INFO; the query fails for local files
+    return GetFileInformationByHandleEx(f->handle, (FILE_INFO_BY_HANDLE_CLASS)13, info, sizeof info) != 0;
+}
+static void llm__os_file_close(llm__os_file *f) {
+    if (f->opened) CloseHandle(f->handle);
+    f->opened = false;
+}
+
+#elif LLM__POSIX
+
+typedef struct llm__os_file { int fd; uint64_t size, stamp; bool opened; } llm__os_file;
+
+#if defined(__GLIBC__) || defined(__BIONIC__)
+#define LLM__PREAD  pread64
+#define LLM__LSEEK  lseek64
+#define LLM__MMAP   mmap64
+#else
+#define LLM__PREAD  pread
+#define LLM__LSEEK  lseek
+#define LLM__MMAP   mmap
+#endif
+#if defined(__APPLE__)
+#define LLM__STAT_NS(s) ((s).st_mtimespec.tv_nsec)
+#elif defined(__GLIBC__) && !defined(__USE_XOPEN2K8)
+#define LLM__STAT_NS(s) ((s).st_mtimensec)
+#else
+#define LLM__STAT_NS(s) ((s).st_mtim.tv_nsec)
+#endif
+#if defined(O_CLOEXEC)
+#define LLM__O_CLOEXEC O_CLOEXEC
+#elif defined(__O_CLOEXEC)
+#define LLM__O_CLOEXEC __O_CLOEXEC
+#else
+#define LLM__O_CLOEXEC 0
+#endif
+#if defined(__O_LARGEFILE)
+#define LLM__O_LARGEFILE __O_LARGEFILE
+#else
+#define LLM__O_LARGEFILE 0
+#endif
+
+static llm_result llm__os_file_fail(llm_error *e, const char *what, const char *path, int code) {
+    llm__str tail = llm__os_path_tail(path);
+    const char *why = code == ENOENT ? "no such file" : code == EACCES || code == EPERM ? "permission denied"
+                    : code == EISDIR ? "it is a directory" : code == ENOTDIR ? "a part of the path is not a directory"
+                    : code == EMFILE || code == ENFILE ? "too many open files" : code == ENAMETOOLONG ? "the name is too long"
+                    : code == EIO ? "the disk reports an error" : NULL;
+    if (why) return llm__fail(e, LLM_IO, "%s '%v': %s", what, &tail, why);
+    return llm__fail(e, LLM_IO, "%s '%v': system error %d", what, &tail, code);
+}
+// Size by seeking: it works beyond 2 GB in every 32-bit build, where fstat may refuse (then there is no time stamp).
+static bool llm__os_file_stat(int fd, uint64_t *size, uint64_t *stamp, int *why) {
+    struct stat s;
+    int64_t end;
+    *stamp = 0;
+    if (fstat(fd, &s)) {
+        *why = errno;
+        if (*why != EOVERFLOW) return false;
+    } else {
+        *why = S_ISDIR(s.st_mode) ? EISDIR : 0;
+        if (!S_ISREG(s.st_mode)) return false;
+        *stamp = (uint64_t)s.st_mtime * 1000000000u + (uint64_t)LLM__STAT_NS(s);
+    }
+    end = LLM__LSEEK(fd, 0, SEEK_END);
+    *size = (uint64_t)end;
+    *why = end < 0 ? errno : 0;
+    return end >= 0;
+}
+// O_NONBLOCK: a FIFO must be refused, not waited for. It means nothing for regular files.
+static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_error *e) {
+    int why;
+    do f->fd = open(path_utf8, O_RDONLY | O_NONBLOCK | LLM__O_CLOEXEC | LLM__O_LARGEFILE); while (f->fd < 0 && errno == EINTR);
+    if (f->fd < 0) return llm__os_file_fail(e, "cannot open", path_utf8, errno);
+    if (!llm__os_file_stat(f->fd, &f->size, &f->stamp, &why)) {
+        llm__str tail = llm__os_path_tail(path_utf8);
+        close(f->fd);
+        if (why) return llm__os_file_fail(e, "cannot open", path_utf8, why);
+        return llm__fail(e, LLM_IO, "cannot open '%v': it is not a regular file", &tail);
+    }
+    f->opened = true;
+    return llm__ok(e);
+}
+static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void *dst, size_t n, llm_error *e) {
+    uint8_t *to = (uint8_t *)dst;
+    while (n) {
+        ssize_t got = LLM__PREAD(f->fd, to, n > (1u << 30) ? 1u << 30 : n, (int64_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return llm__fail(e, LLM_IO, "reading at byte %U failed (system error %d)", offset, errno);
+        if (got == 0) return llm__fail(e, LLM_IO, "the file ended at byte %U while it was read", offset);
+        to += got; offset += (uint64_t)got; n -= (size_t)got;
+    }
+    return llm__ok(e);
+}
+static bool llm__os_file_changed(const llm__os_file *f) {
+    uint64_t size, stamp;
+    int why;
+    return !llm__os_file_stat(f->fd, &size, &stamp, &why) || size != f->size || stamp != f->stamp;
+}
+// Touching a mapped page of these costs a message to another process or machine.
+static bool llm__os_file_is_remote(const llm__os_file *f) {
+#if defined(__linux__)
+    static const uint32_t remote[] = {
+        0x65735546u /* FUSE */, 0x5dca2df5u /* sdcardfs */, 0x6969u /* NFS */, 0xff534d42u /* CIFS */, 0xfe534d42u /* SMB2 */, 0x517bu /* SMB */,
+        0x01021997u /* 9P */, 0x5346414fu /* AFS */, 0x00c36400u /* Ceph */, 0x73757245u /* Coda */, 0x786f4256u /* vboxsf */, 0x0bd00bd0u /* Lustre */
+    };
+    struct statfs s;
+    size_t i;
+    if (fstatfs(f->fd, &s)) return false;
+    for (i = 0; i < LLM__COUNT(remote); i++)
+        if ((uint32_t)s.f_type == remote[i]) return true;
+    return false;
+#elif defined(__APPLE__)
+    struct statfs s;
+    return fstatfs(f->fd, &s) == 0 && !(s.f_flags & MNT_LOCAL);
+#else
+    (void)f;
+    return false;
+#endif
+}
+static void llm__os_file_close(llm__os_file *f) {
+    if (f->opened) close(f->fd);
+    f->opened = false;
+}
+
+#else      // any other system: standard C
+
+typedef struct llm__os_file { FILE *handle; uint64_t size; } llm__os_file;
+
+static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_error *e) {
+    llm__str tail = llm__os_path_tail(path_utf8);
+    long end = -1;
+    f->handle = fopen(path_utf8, "rb");
+    if (!f->handle) return llm__fail(e, LLM_IO, "cannot open '%v'", &tail);
+    if (!fseek(f->handle, 0, SEEK_END)) end = ftell(f->handle);
+    if (end < 0) {
+        fclose(f->handle);
+        f->handle = NULL;
+        return llm__fail(e, LLM_IO, "cannot tell the size of '%v'", &tail);
+    }
+    f->size = (uint64_t)end;
+    return llm__ok(e);
+}
+static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void *dst, size_t n, llm_error *e) {
+    if (fseek(f->handle, (long)offset, SEEK_SET) || fread(dst, 1, n, f->handle) != n)
+        return llm__fail(e, LLM_IO, "reading at byte %U failed", offset);
+    return llm__ok(e);
+}
+static bool llm__os_file_changed(const llm__os_file *f) { (void)f; return false; }
+static bool llm__os_file_is_remote(const llm__os_file *f) { (void)f; return false; }
+static void llm__os_file_close(llm__os_file *f) {
+    if (f->handle) fclose(f->handle);
+    f->handle = NULL;
+}
+
+#endif
+
+// ---- mapping: read-only and shared. data points at the offset that was asked for, rounding to pages stays inside.
+// LLM_NO_MEMORY: no room in the address space; LLM_UNSUPPORTED: this file cannot be mapped at all.
+
+typedef struct llm__os_map { const uint8_t *data; uint64_t bytes; void *base; size_t base_bytes; } llm__os_map;
+
+#if defined(LLM_NO_MMAP)
+static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64_t offset, uint64_t bytes, llm_error *e) {
+    (void)m; (void)f; (void)offset; (void)bytes;
+    return llm__fail(e, LLM_UNSUPPORTED, "this build cannot map files (LLM_NO_MMAP)");
+}
+static void llm__os_unmap(llm__os_map *m) { (void)m; }
+#else
+static size_t llm__os_map_grain(void) {
+#if LLM__WIN32
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return info.dwAllocationGranularity;
+#else
+    long page = sysconf(_SC_PAGESIZE);
+    return page > 0 ? (size_t)page : 65536;
+#endif
+}
+static llm_result llm__os_map_no_room(llm_error *e, uint64_t bytes) {
+#if defined(__APPLE__)
+    return llm__fail(e, LLM_NO_MEMORY, "no address space to map %U bytes; on iOS add the entitlements extended-virtual-addressing and "
+                     "increased-memory-limit (com.apple.developer.kernel.*)", bytes);
+#else
+    return llm__fail(e, LLM_NO_MEMORY, "no address space to map %U bytes (a 32-bit program, or a limit such as ulimit -v)", bytes);
+#endif
+}
+static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64_t offset, uint64_t bytes, llm_error *e) {
+    uint64_t skip = offset & (llm__os_map_grain() - 1);
+    memset(m, 0, sizeof *m);
+    if (offset > f->size || bytes > f->size - offset || !bytes)
+        return llm__fail(e, LLM_BAD_ARG, "bytes %U to %U are not in the file", offset, offset + bytes);
+    if (bytes > SIZE_MAX / 2 - skip) return llm__os_map_no_room(e, bytes);
+    m->base_bytes = (size_t)(bytes + skip);
+#if LLM__WIN32
+    {
+        HANDLE section = CreateFileMappingW(f->handle, NULL, PAGE_READONLY, 0, 0, NULL);
+        if (!section) return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (Windows error %u)", (uint32_t)GetLastError());
+        m->base = MapViewOfFile(section, FILE_MAP_READ, (DWORD)((offset - skip) >> 32), (DWORD)(offset - skip), m->base_bytes);
+        CloseHandle(section);                                             // the view keeps it alive
+        if (!m->base) return llm__os_map_no_room(e, bytes);
+    }
+#else
+    m->base = LLM__MMAP(NULL, m->base_bytes, PROT_READ, MAP_SHARED, f->fd, (int64_t)(offset - skip));
+    if (m->base == MAP_FAILED) {
+        int code = errno;
+        m->base = NULL;
+        if (code == ENOMEM || code == EAGAIN || code == EOVERFLOW) return llm__os_map_no_room(e, bytes);
+        return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (system error %d)", code);
+    }
+#endif
+    m->data = (const uint8_t *)m->base + skip;
+    m->bytes = bytes;
+    return llm__ok(e);
+}
+static void llm__os_unmap(llm__os_map *m) {
+    if (!m->base) return;
+#if LLM__WIN32
+    UnmapViewOfFile(m->base);
+#else
+    munmap(m->base, m->base_bytes);
+#endif
+    memset(m, 0, sizeof *m);
+}
+#endif
+
+// ---- threads, and sleeping until a word changes
+
+#if defined(LLM_NO_THREADS)
+
+typedef struct llm__os_thread { char none; } llm__os_thread;
+typedef struct llm__os_event { char none; } llm__os_event;
+
+static bool llm__os_thread_start(llm__os_thread *t, void (*fn)(void *), void *arg) { (void)t; (void)fn; (void)arg; return false; }
+static void llm__os_thread_join(llm__os_thread *t) { (void)t; }
+static bool llm__os_event_init(llm__os_event *ev) { (void)ev; return true; }
+static void llm__os_event_free(llm__os_event *ev) { (void)ev; }
+static void llm__os_wait(llm__os_event *ev, llm__atomic32 *word, uint32_t expected) { (void)ev; (void)word; (void)expected; }
+static void llm__os_wake_all(llm__os_event *ev, llm__atomic32 *word) { (void)ev; (void)word; }
+
+#else
+
+typedef struct llm__os_thread {
+    void (*fn)(void *);
+    void *arg;
+#if LLM__WIN32
+    HANDLE handle;
+#else
+    pthread_t handle;
+#endif
+} llm__os_thread;
+
+#define LLM__STACK_BYTES (256u * 1024u)                                   // nothing here needs more than a few KB; hosts' wrappers might
+
+#if LLM__WIN32
+
+static DWORD WINAPI llm__os_thread_main(void *arg) {
+    llm__os_thread *t = (llm__os_thread *)arg;
+    t->fn(t->arg);
+    return 0;
+}
+static bool llm__os_thread_start(llm__os_thread *t, void (*fn)(void *), void *arg) {
+    t->fn = fn;
+    t->arg = arg;
+    t->handle = CreateThread(NULL, LLM__STACK_BYTES, llm__os_thread_main, t, STACK_SIZE_PARAM_IS_A_RESERVATION, NULL);
+    return t->handle != NULL;
+}
+static void llm__os_thread_join(llm__os_thread *t) {
+    WaitForSingleObject(t->handle, INFINITE);
+    CloseHandle(t->handle);
+}
+
+#else
+
+// A new thread inherits the signal mask, so it is set around the start: no signal of the host's is ever delivered to a worker.
+#if defined(__linux__)
+// By the system call, because strict C99 hides sigset_t. The C library's own three signals stay open: setuid() relies on them.
+#if defined(__mips__)
+#define LLM__SIG_SETMASK 3
+#define LLM__SIGSET_WORDS 2
+#else
+#define LLM__SIG_SETMASK 2
+#define LLM__SIGSET_WORDS 1
+#endif
+typedef struct llm__os_signals { uint64_t bits[2]; } llm__os_signals;
+static void llm__os_signals_block(llm__os_signals *host) {
+    uint64_t all[2] = { ~((uint64_t)7 << 31), ~(uint64_t)0 };             // signal n is bit n - 1: 32, 33, 34
+    syscall(SYS_rt_sigprocmask, LLM__SIG_SETMASK, all, host->bits, LLM__SIGSET_WORDS * 8);
+}
+static void llm__os_signals_restore(llm__os_signals *host) {
+    syscall(SYS_rt_sigprocmask, LLM__SIG_SETMASK, host->bits, (void *)0, LLM__SIGSET_WORDS * 8);
+}
+#else
+typedef struct llm__os_signals { sigset_t set; } llm__os_signals;
+static void llm__os_signals_block(llm__os_signals *host) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &host->set);
+}
+static void llm__os_signals_restore(llm__os_signals *host) { pthread_sigmask(SIG_SETMASK, &host->set, NULL); }
+#endif
+
+static void *llm__os_thread_main(void *arg) {
+    llm__os_thread *t = (llm__os_thread *)arg;
+    t->fn(t->arg);
+    return NULL;
+}
+static bool llm__os_thread_start(llm__os_thread *t, void (*fn)(void *), void *arg) {
+    pthread_attr_t attr;
+    llm__os_signals host;
+    int failed = 1;
+    t->fn = fn;
+    t->arg = arg;
+    llm__os_signals_block(&host);
+    if (!pthread_attr_init(&attr)) {
+        pthread_attr_setstacksize(&attr, LLM__STACK_BYTES);
+        failed = pthread_create(&t->handle, &attr, llm__os_thread_main, t);
+        pthread_attr_destroy(&attr);
+    }
+    if (failed) failed = pthread_create(&t->handle, NULL, llm__os_thread_main, t);      // the host's thread-locals may need a larger stack
+    llm__os_signals_restore(&host);
+    return failed == 0;
+}
+static void llm__os_thread_join(llm__os_thread *t) { pthread_join(t->handle, NULL); }
+
+#endif
+
+// llm__os_wait sleeps while *word is `expected`; it may also return for no reason. Whoever changes the word then wakes all.
+
+#if LLM__WIN32
+
+typedef struct llm__os_event { SRWLOCK lock; CONDITION_VARIABLE changed; } llm__os_event;
+
+static bool llm__os_event_init(llm__os_event *ev) {
+    InitializeSRWLock(&ev->lock);
+    InitializeConditionVariable(&ev->changed);
+    return true;
+}
+static void llm__os_event_free(llm__os_event *ev) { (void)ev; }
+static void llm__os_wait(llm__os_event *ev, llm__atomic32 *word, uint32_t expected) {
+    AcquireSRWLockExclusive(&ev->lock);
+    if (llm__atomic_load(word) == expected) SleepConditionVariableSRW(&ev->changed, &ev->lock, INFINITE, 0);
+    ReleaseSRWLockExclusive(&ev->lock);
+}
+static void llm__os_wake_all(llm__os_event *ev, llm__atomic32 *word) {
+    (void)word;
+    AcquireSRWLockExclusive(&ev->lock);                                   // nobody is between the test and the sleep
+    ReleaseSRWLockExclusive(&ev->lock);
+    WakeAllConditionVariable(&ev->changed);
+}
+
+#elif defined(__linux__) && (defined(SYS_futex) || defined(SYS_futex_time64))
+
+typedef struct llm__os_event { char none; } llm__os_event;
+
+#if defined(SYS_futex)
+#define LLM__SYS_FUTEX SYS_futex
+#else
+#define LLM__SYS_FUTEX SYS_futex_time64
+#endif
+static bool llm__os_event_init(llm__os_event *ev) { (void)ev; return true; }
+static void llm__os_event_free(llm__os_event *ev) { (void)ev; }
+static void llm__os_wait(llm__os_event *ev, llm__atomic32 *word, uint32_t expected) {
+    (void)ev;
+    syscall(LLM__SYS_FUTEX, &word->v, 128 /* FUTEX_WAIT_PRIVATE */, expected, (void *)0, (void *)0, 0);
+}
+static void llm__os_wake_all(llm__os_event *ev, llm__atomic32 *word) {
+    (void)ev;
+    syscall(LLM__SYS_FUTEX, &word->v, 129 /* FUTEX_WAKE_PRIVATE */, 0x7fffffff, (void *)0, (void *)0, 0);
+}
+
+#else
+
+typedef struct llm__os_event { pthread_mutex_t lock; pthread_cond_t changed; } llm__os_event;
+
+static bool llm__os_event_init(llm__os_event *ev) {
+    if (pthread_mutex_init(&ev->lock, NULL)) return false;
+    if (!pthread_cond_init(&ev->changed, NULL)) return true;
+    pthread_mutex_destroy(&ev->lock);
+    return false;
+}
+static void llm__os_event_free(llm__os_event *ev) {
+    pthread_cond_destroy(&ev->changed);
+    pthread_mutex_destroy(&ev->lock);
+}
+static void llm__os_wait(llm__os_event *ev, llm__atomic32 *word, uint32_t expected) {
+    pthread_mutex_lock(&ev->lock);
+    if (llm__atomic_load(word) == expected) pthread_cond_wait(&ev->changed, &ev->lock);
+    pthread_mutex_unlock(&ev->lock);
+}
+static void llm__os_wake_all(llm__os_event *ev, llm__atomic32 *word) {
+    (void)word;
+    pthread_mutex_lock(&ev->lock);
+    pthread_cond_broadcast(&ev->changed);
+    pthread_mutex_unlock(&ev->lock);
+}
+
+#endif
+#endif
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>pool     Worker threads and the fork-join. The caller never waits for a worker that has not begun: it takes over the parts of those
+//            that are late, so too many threads on too few CPUs cost little more than the threads that fit. Waiting is a bounded
+//            spin, then sleep; between calls everybody sleeps. A host with a job system replaces all of it (llm_parallel).
+
+typedef void (*llm__job_fn)(void *arg, uint32_t worker);
+
+// One worker. Each word that many threads poll or change has a cache line of its own.
+typedef struct llm__worker {
+    llm__atomic32 turn;                // 2 * run: worker's part of this run is free; + 1: somebody has it
+    struct llm__pool *pool;
+    llm__os_thread thread;
+    uint32_t index;
+    char pad[128];
+} llm__worker;
+
+typedef struct llm__pool {
+    llm__atomic32 taken;               // a team exists
+    uint32_t n_workers;                // threads that run, the caller's included
+    llm_parallel hook;
+    llm__worker *workers;              // [n_workers], the first is the caller
+    llm__job_fn fn;                    // the run in progress
+    void *arg;
+    uint32_t started;                  // runs so far, as only the caller counts them
+    char pad0[64];
+    llm__atomic32 run;                 // workers wait for this to change
+    char pad1[64];
+    llm__atomic32 done;                // parts that workers have finished
+    llm__atomic32 waiting;             // the caller sleeps until done changes
+    char pad2[64];
+    llm__atomic32 asleep, open, quit;  // workers asleep; a team is taken, so spinning is welcome; the end
+    llm__os_event wake, finished;
+} llm__pool;
+
+typedef struct llm__team { llm__pool *pool; uint32_t n; uint64_t n_runs; } llm__team;      // n == 1: the caller alone
+
+#define LLM__MAX_WORKERS 256u
+#define LLM__SPIN_US     50u           // longer than the serial parts between two fork-joins, shorter than falling asleep and waking twice
+
+// Spins until *word differs from `seen`, for a bounded time; false: it still does not. The clock is read every few hundred cycles.
+static bool llm__pool_spin(const llm__atomic32 *word, uint32_t seen, const llm__atomic32 *welcome) {
+    uint64_t end = 0;
+    uint32_t i;
+    for (i = 0; ; i++) {
+        if (llm__atomic_load(word) != seen) return true;
+        if (welcome && !llm__atomic_load(welcome)) return false;
+        llm__os_pause();
+        if (i % 16 != 15) continue;
+        if (!end) end = llm__os_now_us() + LLM__SPIN_US;
+        else if (llm__os_now_us() >= end) return false;
+    }
+}
+
+static void llm__worker_part(llm__worker *w, uint32_t run) {
+    llm__pool *p = w->pool;
+    // Winning the turn proves that the run is still on: fn and arg are those of this run until `done` says that all have finished.
+    if (!llm__atomic_cas(&w->turn, run * 2, run * 2 + 1)) return;
+    p->fn(p->arg, w->index);
+    llm__atomic_add(&p->done, 1);
+    if (llm__atomic_load(&p->waiting)) llm__os_wake_all(&p->finished, &p->done);
+}
+static void llm__worker_main(void *arg) {
+    llm__worker *w = (llm__worker *)arg;
+    llm__pool *p = w->pool;
+    uint32_t seen = 0, now;
+    llm__fp_enter();
+    for (;;) {
+        if (!llm__pool_spin(&p->run, seen, &p->open)) {
+            llm__atomic_add(&p->asleep, 1);
+            while (llm__atomic_load(&p->run) == seen && !llm__atomic_load(&p->quit)) llm__os_wait(&p->wake, &p->run, seen);
+            llm__atomic_add(&p->asleep, (uint32_t)-1);
+        }
+        if (llm__atomic_load(&p->quit)) return;
+        now = llm__atomic_load(&p->run);
+        if (now != seen) llm__worker_part(w, now);
+        seen = now;
+    }
+}
+
+static void llm__pool_free(llm__pool *p, const llm__heap *h) {
+    uint32_t i;
+    if (!p) return;
+    if (!p->hook.for_fn) {
+        llm__atomic_store(&p->quit, 1);
+        llm__atomic_add(&p->run, 1);
+        llm__os_wake_all(&p->wake, &p->run);
+        for (i = 1; i < p->n_workers; i++) llm__os_thread_join(&p->workers[i].thread);
+        llm__os_event_free(&p->wake);
+        llm__os_event_free(&p->finished);
+    }
+    llm__free(h, p->workers);
+    llm__free(h, p);
+}
+
+// n_threads 0: one for each CPU that this process may use. Threads that cannot be started are left out: n_workers tells.
+static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_threads, const llm_parallel *hook, llm_error *e) {
+    llm__pool *p = (llm__pool *)llm__alloc_zero(h, 1, sizeof *p);
+    uint32_t i, n = n_threads ? n_threads : llm__os_n_cores();
+    *out = NULL;
+    n = LLM__MIN(n, LLM__MAX_WORKERS);
+    if (!LLM__ATOMICS && hook && hook->for_fn) {
+        llm__free(h, p);
+        return llm__fail(e, LLM_UNSUPPORTED, "this build has no atomics: the host's threads cannot be used (parallel)");
+    }
+    if (p) p->workers = (llm__worker *)llm__alloc_zero(h, n, sizeof *p->workers);
+    if (!p || !p->workers) {
+        llm__free(h, p);
+        return llm__fail(e, LLM_NO_MEMORY, "no memory for %u worker threads", n);
+    }
+    p->n_workers = 1;
+    if (hook && hook->for_fn) {
+        p->hook = *hook;
+        p->n_workers = n;
+    } else if (!llm__os_event_init(&p->wake)) {
+        n = 0;
+    } else if (!llm__os_event_init(&p->finished)) {
+        llm__os_event_free(&p->wake);
+        n = 0;
+    }
+    if (!n) {
+        llm__free(h, p->workers);
+        llm__free(h, p);
+        return llm__fail(e, LLM_NO_MEMORY, "the system has no locks left for the worker threads");
+    }
+    for (i = p->n_workers; i < n; i++) {
+        llm__worker *w = &p->workers[i];
+        w->pool = p;
+        w->index = i;
+        if (!llm__os_thread_start(&w->thread, llm__worker_main, w)) break;
+        p->n_workers = i + 1;
+    }
+    *out = p;
+    return LLM_OK;
+}
+
+// The pool for one caller at a time; who comes second computes alone, and nobody waits.
+static llm__team llm__team_take(llm__pool *p) {
+    llm__team t;
+    t.pool = NULL;
+    t.n = 1;
+    t.n_runs = 0;
+    if (!p || p->n_workers == 1 || llm__atomic_exchange(&p->taken, 1)) return t;
+    t.pool = p;
+    t.n = p->n_workers;
+    llm__atomic_store(&p->open, 1);
+    return t;
+}
+static void llm__team_give(llm__team *t) {
+    if (!t->pool) return;
+    llm__atomic_store(&t->pool->open, 0);
+    llm__atomic_store(&t->pool->taken, 0);
+    t->pool = NULL;
+    t->n = 1;
+}
+
+typedef struct llm__hooked { llm__job_fn fn; void *arg; } llm__hooked;
+
+static void llm__hooked_task(void *arg, uint32_t index) {
+    const llm__hooked *j = (const llm__hooked *)arg;
+    llm__fpenv host = llm__fp_enter();                                    // the host's threads have their own rounding mode
+    j->fn(j->arg, index);
+    llm__fp_leave(host);
+}
+
+static void llm__team_join(llm__pool *p, uint32_t expected) {
+    uint32_t done;
+    while ((done = llm__atomic_load(&p->done)) != expected) {
+        if (llm__pool_spin(&p->done, done, NULL)) continue;
+        llm__atomic_store(&p->waiting, 1);
+        if (llm__atomic_load(&p->done) == done) llm__os_wait(&p->finished, &p->done, done);
+        llm__atomic_store(&p->waiting, 0);
+    }
+}
+
+// fn(arg, 0 .. n-1), each once, and back when all have returned. Part 0 runs on the caller, and so do the parts of workers that
+// have not begun when the caller is through with its own.
+static void llm__team_run(llm__team *t, llm__job_fn fn, void *arg) {
+    llm__pool *p = t->pool;
+    uint32_t i, run, expected = 0;
+    t->n_runs++;
+    if (t->n == 1) { fn(arg, 0); return; }
+    if (p->hook.for_fn) {
+        llm__hooked j;
+        j.fn = fn; j.arg = arg;
+        p->hook.for_fn(p->hook.user, t->n, llm__hooked_task, &j);
+        return;
+    }
+    p->fn = fn;
+    p->arg = arg;
+    run = ++p->started;
+    llm__atomic_store(&p->done, 0);
+    for (i = 1; i < t->n; i++) llm__atomic_store(&p->workers[i].turn, run * 2);
+    llm__atomic_store(&p->run, run);
+    if (llm__atomic_load(&p->asleep)) llm__os_wake_all(&p->wake, &p->run);
+    fn(arg, 0);
+    for (i = 1; i < t->n; i++) {
+        if (llm__atomic_cas(&p->workers[i].turn, run * 2, run * 2 + 1)) fn(arg, i);
+        else expected++;
+    }
+    llm__team_join(p, expected);
+}
+
+// Numbers 0 .. n-1 handed out in pieces that shrink towards the end, so that the last ones are small whatever each worker's pace:
+// a worker twenty times slower than the others must not hold them up by the piece it took first.
+typedef struct llm__chunks { llm__atomic32 next; uint32_t n, step, parts; } llm__chunks;
+
+static void llm__chunks_init(llm__chunks *c, uint32_t n, uint32_t step, uint32_t n_workers) {
+    llm__atomic_store(&c->next, 0);
+    c->n = n;
+    c->step = step ? step : 1;
+    c->parts = 8 * LLM__MIN(n_workers, LLM__MAX_WORKERS);
+}
+static bool llm__chunks_take(llm__chunks *c, uint32_t *begin, uint32_t *end) {
+    for (;;) {
+        uint32_t at = llm__atomic_load(&c->next), left = c->n - at, n = left / c->parts / c->step * c->step;
+        if (!left) return false;
+        if (n < c->step) n = LLM__MIN(c->step, left);
+        if (!llm__atomic_cas(&c->next, at, at + n)) continue;
+        *begin = at;
+        *end = at + n;
+        return true;
+    }
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>formats  Stored types: one card each. A card is the layout of a block, the proof of its size, and a scalar unpack of 32 weights
+//            into integers, scales and minima; sizes, dequantizing, the scalar dot and the tests all derive from it. Nothing here
+//            is fast: kernels may be, and are held to these bits.
+
+// The layouts are those of ggml (MIT licence, Copyright (c) 2023-2026 The ggml authors); they are what GGUF files contain.
+// All fields are bytes, so that a block may lie at any address and on any byte order; f16 fields are read by llm__half.
+
+// 32 weights, as every block type can say them. Weight k of half h = k / 16 is  s*sub[h]*q[k] + t*mn[h]  (t only for types with
+// minima). q has the type's integer zero subtracted already.
+typedef struct llm__weights32 {
+    int8_t  q[32];
+    int32_t sub[2], mn[2];
+    float   s, t;
+} llm__weights32;
+
+// src is a block, j counts its groups of 32.
+typedef void  (*llm__unpack_fn)(const void *src, uint32_t j, llm__weights32 *w);
+typedef float (*llm__load_fn)(const void *src);
+
+static float llm__half(const uint8_t *p) { return llm__f16_to_f32(llm__le16(p)); }
+
+// Every dot of 32 with activations of at most 127 must be exact as a float: below 2^24.
+#define LLM__CARD(name, bytes, largest_q, largest_sub)                                                 \
+    LLM__STATIC_ASSERT(sizeof(llm__##name) == (bytes), name##_has_##bytes##_bytes);                    \
+    LLM__STATIC_ASSERT(32 * (largest_q) * (largest_sub) * 127 < (1 << 24), name##_dots_are_exact)
+
+static void llm__plain32(llm__weights32 *w, float s, float t) {
+    w->s = s;
+    w->t = t;
+    w->sub[0] = w->sub[1] = w->mn[0] = w->mn[1] = 1;
+}
+
+// ---- floats: one weight is a block -----------------------------------------------------------------------------------------
+
+typedef struct llm__f32  { uint8_t v[4]; } llm__f32;
+typedef struct llm__f16  { uint8_t v[2]; } llm__f16;
+typedef struct llm__bf16 { uint8_t v[2]; } llm__bf16;
+LLM__STATIC_ASSERT(sizeof(llm__f32) == 4 && sizeof(llm__f16) == 2 && sizeof(llm__bf16) == 2, floats_have_their_bytes);
+
+static float llm__f32_load(const void *src) { return llm__bits_f32(llm__le32(src)); }
+static float llm__f16_load(const void *src) { return llm__f16_to_f32(llm__le16(src)); }
+static float llm__bf16_load(const void *src) { return llm__bf16_to_f32(llm__le16(src)); }
+
+// ---- blocks of 32: one scale, perhaps one minimum --------------------------------------------------------------------------
+
+// Byte i of q holds weight i in its low half and weight i + 16 in its high half. plus: an offset for all.
+static void llm__nibbles32(llm__weights32 *w, const uint8_t *q, int plus) {
+    int i;
+    for (i = 0; i < 16; i++) {
+        w->q[i] = (int8_t)((q[i] & 15) + plus);
+        w->q[i + 16] = (int8_t)((q[i] >> 4) + plus);
+    }
+}
+// Adds 16 where bit k of the four bytes is set.
+static void llm__fifth_bits(llm__weights32 *w, const uint8_t *qh) {
+    uint32_t bits = llm__le32(qh);
+    int k;
+    for (k = 0; k < 32; k++) w->q[k] = (int8_t)(w->q[k] + (int)(bits >> k & 1u) * 16);
+}
+
+// q4_0: w = d * (q - 8)
+typedef struct llm__q4_0 { uint8_t d[2], q[16]; } llm__q4_0;
+LLM__CARD(q4_0, 18, 8, 1);
+static void llm__q4_0_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q4_0 *b = (const llm__q4_0 *)src;
+    (void)j;
+    llm__plain32(w, llm__half(b->d), 0.0f);
+    llm__nibbles32(w, b->q, -8);
+}
+
+// q4_1: w = d * q + m
+typedef struct llm__q4_1 { uint8_t d[2], m[2], q[16]; } llm__q4_1;
+LLM__CARD(q4_1, 20, 15, 1);
+static void llm__q4_1_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q4_1 *b = (const llm__q4_1 *)src;
+    (void)j;
+    llm__plain32(w, llm__half(b->d), llm__half(b->m));
+    llm__nibbles32(w, b->q, 0);
+}
+
+// q5_0: w = d * (q - 16); bit k of qh is the fifth bit of weight k
+typedef struct llm__q5_0 { uint8_t d[2], qh[4], q[16]; } llm__q5_0;
+LLM__CARD(q5_0, 22, 16, 1);
+static void llm__q5_0_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q5_0 *b = (const llm__q5_0 *)src;
+    (void)j;
+    llm__plain32(w, llm__half(b->d), 0.0f);
+    llm__nibbles32(w, b->q, -16);
+    llm__fifth_bits(w, b->qh);
+}
+
+// q5_1: w = d * q + m
+typedef struct llm__q5_1 { uint8_t d[2], m[2], qh[4], q[16]; } llm__q5_1;
+LLM__CARD(q5_1, 24, 31, 1);
+static void llm__q5_1_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q5_1 *b = (const llm__q5_1 *)src;
+    (void)j;
+    llm__plain32(w, llm__half(b->d), llm__half(b->m));
+    llm__nibbles32(w, b->q, 0);
+    llm__fifth_bits(w, b->qh);
+}
+
+// q8_0: w = d * q, q signed. Quantizers stop at -127, a file need not.
+typedef struct llm__q8_0 { uint8_t d[2], q[32]; } llm__q8_0;
+LLM__CARD(q8_0, 34, 128, 1);
+static void llm__q8_0_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q8_0 *b = (const llm__q8_0 *)src;
+    (void)j;
+    llm__plain32(w, llm__half(b->d), 0.0f);
+    memcpy(w->q, b->q, 32);
+}
+
+// ---- blocks of 256: groups of 32 or 16 with small integer scales of their own ----------------------------------------------
+
+// The eight 6-bit scales and minima of q4_k and q5_k in 12 bytes: for j < 4 the low six bits of bytes j and j + 4; for the others the
+// halves of byte j + 4, topped with the two bits left over above.
+static void llm__scale_min_k4(const uint8_t *p, uint32_t j, uint32_t *scale, uint32_t *min) {
+    if (j < 4) {
+        *scale = p[j] & 63u;
+        *min = p[j + 4] & 63u;
+    } else {
+        *scale = (p[j + 4] & 15u) | (uint32_t)p[j - 4] >> 6 << 4;
+        *min = (uint32_t)p[j + 4] >> 4 | (uint32_t)p[j] >> 6 << 4;
+    }
+}
+
+// q2_k: w = d * sc * q - dmin * mn; per 16 weights a byte with sc low and mn high. Byte l of 32 holds four weights, 32 apart.
+typedef struct llm__q2_k { uint8_t scales[16], q[64], d[2], dmin[2]; } llm__q2_k;
+LLM__CARD(q2_k, 84, 3, 15);
+static void llm__q2_k_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q2_k *b = (const llm__q2_k *)src;
+    const uint8_t *q = b->q + j / 4 * 32, *sc = b->scales + j * 2;
+    int k;
+    for (k = 0; k < 32; k++) w->q[k] = (int8_t)(q[k] >> j % 4 * 2 & 3);
+    for (k = 0; k < 2; k++) {
+        w->sub[k] = sc[k] & 15;
+        w->mn[k] = sc[k] >> 4;
+    }
+    w->s = llm__half(b->d);
+    w->t = -llm__half(b->dmin);
+}
+
+// q3_k: w = d * (sc - 32) * (q - 4); the third bits in hmask, bit j of byte k for weight k of group j. Sixteen 6-bit scales in 12
+// bytes: four low bits in the halves of the first eight, two high bits in the quarters of the last four.
+typedef struct llm__q3_k { uint8_t hmask[32], q[64], scales[12], d[2]; } llm__q3_k;
+LLM__CARD(q3_k, 110, 4, 32);
+static int32_t llm__q3_k_scale(const uint8_t *p, uint32_t i) {
+    uint32_t low = (uint32_t)p[i % 8] >> i / 8 * 4 & 15u, high = (uint32_t)p[8 + i % 4] >> i / 4 * 2 & 3u;
+    return (int32_t)(low | high << 4) - 32;
+}
+static void llm__q3_k_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q3_k *b = (const llm__q3_k *)src;
+    const uint8_t *q = b->q + j / 4 * 32;
+    int k;
+    llm__plain32(w, llm__half(b->d), 0.0f);
+    for (k = 0; k < 32; k++) w->q[k] = (int8_t)((q[k] >> j % 4 * 2 & 3) + (b->hmask[k] >> j & 1) * 4 - 4);
+    for (k = 0; k < 2; k++) w->sub[k] = llm__q3_k_scale(b->scales, j * 2 + (uint32_t)k);
+}
+
+// q4_k: w = d * sc * q - dmin * mn per 32. Byte k of 32 holds weight k of an even group low and of the next group high.
+typedef struct llm__q4_k { uint8_t d[2], dmin[2], scales[12], q[128]; } llm__q4_k;
+LLM__CARD(q4_k, 144, 15, 1);
+static void llm__q4_k_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q4_k *b = (const llm__q4_k *)src;
+    const uint8_t *q = b->q + j / 2 * 32;
+    uint32_t scale, min;
+    int k;
+    llm__scale_min_k4(b->scales, j, &scale, &min);
+    llm__plain32(w, llm__half(b->d) * (float)scale, -(llm__half(b->dmin) * (float)min));
+    for (k = 0; k < 32; k++) w->q[k] = (int8_t)(q[k] >> j % 2 * 4 & 15);
+}
+
+// q5_k: q4_k with a fifth bit: bit j of qh[k] for weight k of group j
+typedef struct llm__q5_k { uint8_t d[2], dmin[2], scales[12], qh[32], q[128]; } llm__q5_k;
+LLM__CARD(q5_k, 176, 31, 1);
+static void llm__q5_k_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q5_k *b = (const llm__q5_k *)src;
+    const uint8_t *q = b->q + j / 2 * 32;
+    uint32_t scale, min;
+    int k;
+    llm__scale_min_k4(b->scales, j, &scale, &min);
+    llm__plain32(w, llm__half(b->d) * (float)scale, -(llm__half(b->dmin) * (float)min));
+    for (k = 0; k < 32; k++) w->q[k] = (int8_t)((q[k] >> j % 2 * 4 & 15) + (b->qh[k] >> j & 1) * 16);
+}
+
+// q6_k: w = d * sc * (q - 32), sc signed, per 16. Groups 0..3 share 64 bytes of low halves and 32 bytes of upper bit pairs; 4..7 the rest.
+typedef struct llm__q6_k { uint8_t ql[128], qh[64], scales[16], d[2]; } llm__q6_k;
+LLM__CARD(q6_k, 210, 32, 128);
+static void llm__q6_k_unpack(const void *src, uint32_t j, llm__weights32 *w) {
+    const llm__q6_k *b = (const llm__q6_k *)src;
+    const uint8_t *ql = b->ql + j / 4 * 64 + j % 2 * 32, *qh = b->qh + j / 4 * 32;
+    int k;
+    llm__plain32(w, llm__half(b->d), 0.0f);
+    for (k = 0; k < 32; k++) {
+        int low = ql[k] >> j % 4 / 2 * 4 & 15, high = qh[k] >> j % 4 * 2 & 3;
+        w->q[k] = (int8_t)((low | high << 4) - 32);
+    }
+    for (k = 0; k < 2; k++) w->sub[k] = b->scales[j * 2 + (uint32_t)k] - (b->scales[j * 2 + (uint32_t)k] >> 7 << 8);
+}
+
+// ---- the table -------------------------------------------------------------------------------------------------------------
+
+//    name   gguf  weights  block         has minima
+#define LLM__FLOAT_FORMATS(X)           \
+    X(F32,   0,    1,       llm__f32,  0)   \
+    X(F16,   1,    1,       llm__f16,  0)   \
+    X(BF16,  30,   1,       llm__bf16, 0)
+#define LLM__BLOCK_FORMATS(X)           \
+    X(Q4_0,  2,    32,      llm__q4_0, 0)   \
+    X(Q4_1,  3,    32,      llm__q4_1, 1)   \
+    X(Q5_0,  6,    32,      llm__q5_0, 0)   \
+    X(Q5_1,  7,    32,      llm__q5_1, 1)   \
+    X(Q8_0,  8,    32,      llm__q8_0, 0)   \
+    X(Q2_K,  10,   256,     llm__q2_k, 1)   \
+    X(Q3_K,  11,   256,     llm__q3_k, 0)   \
+    X(Q4_K,  12,   256,     llm__q4_k, 1)   \
+    X(Q5_K,  13,   256,     llm__q5_k, 1)   \
+    X(Q6_K,  14,   256,     llm__q6_k, 0)
+#define LLM__FORMATS(X) LLM__FLOAT_FORMATS(X) LLM__BLOCK_FORMATS(X)
+
+#define LLM__X(name, gguf, weights, block, minima) LLM__##name,
+enum llm__type { LLM__TYPE_NONE = -1, LLM__FORMATS(LLM__X) LLM__TYPE_COUNT };
+#undef LLM__X
+
+typedef struct llm__type_info {
+    const char *name;
+    uint32_t gguf_type, block_weights, block_bytes;
+    bool minima;
+    llm__load_fn load;            // floats, else NULL
+    llm__unpack_fn unpack;        // blocks, else NULL
+} llm__type_info;
+
+#define LLM__FLOAT(name, gguf, weights, block, minima) { #name, gguf, weights, sizeof(block), minima != 0, block##_load, NULL },
+#define LLM__BLOCK(name, gguf, weights, block, minima) { #name, gguf, weights, sizeof(block), minima != 0, NULL, block##_unpack },
+static const llm__type_info llm__types[LLM__TYPE_COUNT] = { LLM__FLOAT_FORMATS(LLM__FLOAT) LLM__BLOCK_FORMATS(LLM__BLOCK) };
+#undef LLM__FLOAT
+#undef LLM__BLOCK
+
+// LLM__TYPE_NONE: not one of ours.
+static int llm__type_of_gguf(uint32_t gguf_type) {
+    int type;
+    for (type = 0; type < LLM__TYPE_COUNT; type++)
+        if (llm__types[type].gguf_type == gguf_type) return type;
+    return LLM__TYPE_NONE;
+}
+
+// false: not whole blocks, or more bytes than can be counted.
+static bool llm__row_bytes(int type, uint64_t n_weights, uint64_t *bytes) {
+    const llm__type_info *t = &llm__types[type];
+    return n_weights % t->block_weights == 0 && llm__mul(n_weights / t->block_weights, t->block_bytes, bytes);
+}
+
+// Scale times sub-scale is exact, so the order is: one rounding for the product with q, one for the sum. These are ggml's bits.
+static void llm__dequantize32(const llm__weights32 *w, bool minima, float *dst) {
+    int h, k;
+    for (h = 0; h < 2; h++) {
+        float s = w->s * (float)w->sub[h], t = w->t * (float)w->mn[h];
+        for (k = h * 16; k < h * 16 + 16; k++) {
+            float v = s * (float)w->q[k];
+            dst[k] = minima ? v + t : v;
+        }
+    }
+}
+
+// n weights, whole blocks of them; src at any alignment.
+static void llm__dequantize_row(int type, const void *src, float *dst, size_t n) {
+    const llm__type_info *t = &llm__types[type];
+    const uint8_t *p = (const uint8_t *)src;
+    size_t i;
+    uint32_t j;
+    for (i = 0; i < n; i += t->block_weights, p += t->block_bytes) {
+        if (t->load) { dst[i] = t->load(p); continue; }
+        for (j = 0; j < t->block_weights / 32; j++) {
+            llm__weights32 w;
+            t->unpack(p, j, &w);
+            llm__dequantize32(&w, t->minima, dst + i + j * 32);
+        }
+    }
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>gguf     Files. A directory (keys, tensor names, places) is walked once to prove that it is sound, once to note where everything is;
+//            nothing is copied: keys, strings and weights point into the mapping, the host's memory or what was read. Every count
+//            is held against the bytes that could contain it before anything is allocated, and sizes are compared by subtraction.
+
+enum {
+    LLM__GGUF_U8, LLM__GGUF_I8, LLM__GGUF_U16, LLM__GGUF_I16, LLM__GGUF_U32, LLM__GGUF_I32, LLM__GGUF_F32, LLM__GGUF_BOOL,
+    LLM__GGUF_STRING, LLM__GGUF_ARRAY, LLM__GGUF_U64, LLM__GGUF_I64, LLM__GGUF_F64, LLM__GGUF_TYPES
+};
+
+static const struct llm__gguf_type { const char *name; uint8_t bytes; } llm__gguf_types[LLM__GGUF_TYPES] = {
+    { "UINT8", 1 }, { "INT8", 1 }, { "UINT16", 2 }, { "INT16", 2 }, { "UINT32", 4 }, { "INT32", 4 }, { "FLOAT32", 4 }, { "BOOL", 1 },
+    { "STRING", 0 }, { "ARRAY", 0 }, { "UINT64", 8 }, { "INT64", 8 }, { "FLOAT64", 8 }
+};
+
+// Stored types that exist in files but have no card here: ids, names and block sizes as in ggml (MIT licence, Copyright (c) 2023-2026
+// The ggml authors). No size: the type was withdrawn from the format.
+static const struct llm__gguf_foreign { uint8_t id; const char *name; uint16_t weights, bytes; } llm__gguf_foreign[] = {
+    { 0, "F32", 1, 4 }, { 1, "F16", 1, 2 }, { 2, "Q4_0", 32, 18 }, { 3, "Q4_1", 32, 20 }, { 4, "Q4_2", 0, 0 }, { 5, "Q4_3", 0, 0 },
+    { 6, "Q5_0", 32, 22 }, { 7, "Q5_1", 32, 24 }, { 8, "Q8_0", 32, 34 }, { 9, "Q8_1", 32, 36 }, { 10, "Q2_K", 256, 84 },
+    { 11, "Q3_K", 256, 110 }, { 12, "Q4_K", 256, 144 }, { 13, "Q5_K", 256, 176 }, { 14, "Q6_K", 256, 210 }, { 15, "Q8_K", 256, 292 },
+    { 16, "IQ2_XXS", 256, 66 }, { 17, "IQ2_XS", 256, 74 }, { 18, "IQ3_XXS", 256, 98 }, { 19, "IQ1_S", 256, 50 }, { 20, "IQ4_NL", 32, 18 },
+    { 21, "IQ3_S", 256, 110 }, { 22, "IQ2_S", 256, 82 }, { 23, "IQ4_XS", 256, 136 }, { 24, "I8", 1, 1 }, { 25, "I16", 1, 2 },
+    { 26, "I32", 1, 4 }, { 27, "I64", 1, 8 }, { 28, "F64", 1, 8 }, { 29, "IQ1_M", 256, 56 }, { 30, "BF16", 1, 2 },
+    { 31, "Q4_0_4_4", 0, 0 }, { 32, "Q4_0_4_8", 0, 0 }, { 33, "Q4_0_8_8", 0, 0 }, { 34, "TQ1_0", 256, 54 }, { 35, "TQ2_0", 256, 66 },
+    { 36, "IQ4_NL_4_4", 0, 0 }, { 37, "IQ4_NL_4_8", 0, 0 }, { 38, "IQ4_NL_8_8", 0, 0 }, { 39, "MXFP4", 32, 17 }, { 40, "NVFP4", 64, 36 },
+    { 41, "Q1_0", 128, 18 }, { 42, "Q2_0", 64, 18 }
+};
+
+typedef struct llm__gguf_kv {
+    llm__str key;
+    uint32_t type, elem_type;          // elem_type: of an array, else the type itself
+    uint64_t n;                        // elements; 1 for scalars
+    const uint8_t *value;              // first byte of the value or of the first element; a string begins with its 8-byte length
+    uint64_t n_bytes;
+} llm__gguf_kv;
+
+typedef struct llm__gguf_tensor {
+    llm__str name;
+    int type;                          // compact id; LLM__TYPE_NONE only when any_type was asked for
+    uint32_t gguf_type, n_dims, shard;
+    uint64_t dims[4];                  // unused ones are 1
+    uint64_t n_weights, n_bytes;
+    uint64_t offset;                   // in its shard's data section
+    const uint8_t *data;               // any alignment
+} llm__gguf_tensor;
+
+typedef struct llm__gguf_shard {
+    llm__os_file file;
+    bool has_file, singly;             // singly: the whole did not map, its tensors are mapped one by one
+    llm_reader reader;                 // read_at NULL: there is none
+    uint64_t size, data_at;            // bytes; where the data section begins
+    uint64_t data_begin, data_end;     // first and last byte of tensors in it
+    uint64_t first_tensor, n_tensors, n_maps;
+    const uint8_t *base;               // the whole file, if it lies in memory
+    llm__os_map map, *maps;
+    uint8_t *head, *data;              // copies of the directory and of the data section, if it does not
+} llm__gguf_shard;
+
+typedef struct llm__gguf {
+    const llm__heap *heap;             // outlives this
+    llm__gguf_kv *kv;                  // of the first shard
+    llm__gguf_tensor *tensors;         // of all shards
+    uint32_t n_kv, n_tensors;
+    uint32_t *by_key, *by_name;        // their indices in order of the names
+    llm__gguf_shard *shards;
+    uint32_t n_shards, version;
+    uint64_t alignment, file_bytes, weight_bytes;
+    llm_mapping mapping;               // obtained. Bytes of the host's count as mapped: nothing was copied
+    double open_ms, parse_ms;          // open: opening, mapping, reading
+} llm__gguf;
+
+typedef struct llm__gguf_options {     // heap is required, the other pointers may be NULL
+    const llm__heap *heap;
+    const llm_logger *log;
+    const llm_progress *progress;      // hears fractions up to 0.9 in at least ten calls; the last tenth is the caller's
+    const llm_clock *clock;
+    llm_mapping mapping;
+    const llm_reader *parts;
+    uint32_t n_parts;
+    bool any_type;                     // list tensors whose stored type has no card, too
+} llm__gguf_options;
+
+#define LLM__GGUF_MAX_NAME    65535u           // bytes of a key or a tensor name
+#define LLM__GGUF_MAX_KV      65536u           // the directory in memory stays a small multiple of the directory in the file
+#define LLM__GGUF_MAX_TENSORS 262144u
+#define LLM__GGUF_MAX_SHARDS  999u
+#define LLM__GGUF_MIN_KV      13u              // length, no letter, type, one byte
+#define LLM__GGUF_MIN_TENSOR  24u              // length, no letter, no dimension, type, offset
+
+// ---- cursor: bytes of a file, of which the first ones are here. The first failure sticks; callers look once, at the end.
+
+typedef struct llm__cursor {
+    const uint8_t *begin, *at, *end;
+    uint64_t beyond;                   // bytes of the file behind `end`
+    bool failed, starved;              // starved: not a fault of the file, the bytes are merely not here yet
+    uint64_t wanted, left;             // at the failure
+} llm__cursor;
+
+static uint64_t llm__cursor_left(const llm__cursor *c) { return (uint64_t)(c->end - c->at) + c->beyond; }
+
+static bool llm__cursor_fail(llm__cursor *c, uint64_t wanted) {
+    if (c->failed) return false;
+    c->failed = true;
+    c->wanted = wanted;
+    c->left = llm__cursor_left(c);
+    c->starved = wanted <= c->left;
+    return false;
+}
+static const uint8_t *llm__cursor_take(llm__cursor *c, uint64_t n) {
+    const uint8_t *p = c->at;
+    if (c->failed || n > (uint64_t)(c->end - c->at)) { llm__cursor_fail(c, n); return NULL; }
+    c->at += (size_t)n;
+    return p;
+}
+static uint32_t llm__cursor_u32(llm__cursor *c) { const uint8_t *p = llm__cursor_take(c, 4); return p ? llm__le32(p) : 0; }
+static uint64_t llm__cursor_u64(llm__cursor *c) { const uint8_t *p = llm__cursor_take(c, 8); return p ? llm__le64(p) : 0; }
+static llm__str llm__cursor_str(llm__cursor *c) {
+    uint64_t n = llm__cursor_u64(c);
+    const uint8_t *p = llm__cursor_take(c, n);
+    return p ? llm__str_n((const char *)p, (size_t)n) : llm__str_n("", 0);
+}
+// Can n things of at least `each` bytes follow at all?
+static bool llm__cursor_holds(llm__cursor *c, uint64_t n, uint64_t each) {
+    uint64_t bytes;
+    if (c->failed) return false;
+    if (!llm__mul(n, each, &bytes)) bytes = UINT64_MAX;
+    return bytes <= llm__cursor_left(c) || llm__cursor_fail(c, bytes);
+}
+
+// LLM_AGAIN: come back with more bytes.
+static llm_result llm__gguf_short(const llm__cursor *c, llm_error *e, const char *what, const llm__str *name) {
+    if (c->starved) return LLM_AGAIN;
+    return llm__fail(e, LLM_BAD_FILE, "%s '%v' needs %U bytes where the file has %U left: it was cut short, or is damaged",
+                     what, name, c->wanted, c->left);
+}
+
+// ---- order by name or place: heap sort, because a file chooses the input and must not choose the time
+
+typedef bool (*llm__gguf_less)(const void *table, uint32_t a, uint32_t b);
+
+static int llm__gguf_compare(llm__str a, llm__str b) {
+    size_t n = LLM__MIN(a.n, b.n);
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    return c ? c : a.n < b.n ? -1 : a.n > b.n;
+}
+static bool llm__gguf_less_key(const void *table, uint32_t a, uint32_t b) {
+    const llm__gguf_kv *kv = (const llm__gguf_kv *)table;
+    return llm__gguf_compare(kv[a].key, kv[b].key) < 0;
+}
+static bool llm__gguf_less_name(const void *table, uint32_t a, uint32_t b) {
+    const llm__gguf_tensor *t = (const llm__gguf_tensor *)table;
+    return llm__gguf_compare(t[a].name, t[b].name) < 0;
+}
+static bool llm__gguf_less_place(const void *table, uint32_t a, uint32_t b) {
+    const llm__gguf_tensor *t = (const llm__gguf_tensor *)table;
+    return t[a].offset < t[b].offset;
+}
+static void llm__gguf_sift(uint32_t *order, uint32_t root, uint32_t n, llm__gguf_less less, const void *table) {
+    uint32_t moved = order[root], child;
+    while ((child = root * 2 + 1) < n) {
+        if (child + 1 < n && less(table, order[child], order[child + 1])) child++;
+        if (!less(table, moved, order[child])) break;
+        order[root] = order[child];
+        root = child;
+    }
+    order[root] = moved;
+}
+static void llm__gguf_sort(uint32_t *order, uint32_t n, llm__gguf_less less, const void *table) {
+    uint32_t i, last;
+    for (i = 0; i < n; i++) order[i] = i;
+    for (i = n / 2; i > 0; i--) llm__gguf_sift(order, i - 1, n, less, table);
+    for (i = n; i > 1; i--) {
+        last = order[i - 1];
+        order[i - 1] = order[0];
+        order[0] = last;
+        llm__gguf_sift(order, 0, i - 1, less, table);
+    }
+}
+
+// ---- the directory
+
+static llm_result llm__gguf_name_check(llm__str s, const char *what, uint64_t index, llm_error *e) {
+    size_t i;
+    for (i = 0; i < s.n && s.p[i]; i++) { }
+    if (s.n && i == s.n && s.n <= LLM__GGUF_MAX_NAME) return LLM_OK;
+    if (!s.n) return llm__fail(e, LLM_BAD_FILE, "%s %U has an empty name", what, index);
+    if (s.n > LLM__GGUF_MAX_NAME) return llm__fail(e, LLM_BAD_FILE, "%s %U has a name of %U bytes; the format allows 65535", what, index, (uint64_t)s.n);
+    return llm__fail(e, LLM_BAD_FILE, "%s %U: there is a NUL byte in its name '%v'", what, index, &s);
+}
+
+// The bytes of one value or of all elements of an array are taken, strings one by one.
+static void llm__gguf_walk_values(llm__cursor *c, llm__gguf_kv *kv) {
+    uint64_t i, each = llm__gguf_types[kv->elem_type].bytes;
+    kv->value = c->at;
+    if (kv->elem_type != LLM__GGUF_STRING) {
+        if (llm__cursor_holds(c, kv->n, each)) llm__cursor_take(c, kv->n * each);
+    } else if (llm__cursor_holds(c, kv->n, 8)) {
+        for (i = 0; i < kv->n && !c->failed; i++) llm__cursor_take(c, llm__cursor_u64(c));
+    }
+    kv->n_bytes = (uint64_t)(c->at - kv->value);
+}
+static llm_result llm__gguf_walk_kv(llm__cursor *c, llm__gguf_kv *kv, uint64_t index, llm_error *e) {
+    llm__str place = llm__str_of("keys");
+    llm_result r;
+    kv->key = llm__cursor_str(c);
+    kv->elem_type = kv->type = llm__cursor_u32(c);
+    if (c->failed) return llm__gguf_short(c, e, "the list of", &place);
+    r = llm__gguf_name_check(kv->key, "key", index, e);
+    if (r != LLM_OK) return r;
+    kv->n = 1;
+    if (kv->type == LLM__GGUF_ARRAY) {
+        kv->elem_type = llm__cursor_u32(c);
+        kv->n = llm__cursor_u64(c);
+        if (!c->failed && kv->elem_type == LLM__GGUF_ARRAY)
+            return llm__fail(e, LLM_UNSUPPORTED, "key '%v': an array of arrays is not supported", &kv->key);
+    }
+    if (kv->elem_type >= LLM__GGUF_TYPES)
+        return llm__fail(e, LLM_BAD_FILE, "key '%v': value type %u does not exist", &kv->key, kv->elem_type);
+    if (!c->failed) llm__gguf_walk_values(c, kv);
+    return c->failed ? llm__gguf_short(c, e, "key", &kv->key) : LLM_OK;
+}
+static llm_result llm__gguf_walk_tensor(llm__cursor *c, llm__gguf_tensor *t, uint64_t index, llm_error *e) {
+    llm__str place = llm__str_of("tensors");
+    uint32_t i;
+    llm_result r;
+    memset(t, 0, sizeof *t);
+    t->name = llm__cursor_str(c);
+    t->n_dims = llm__cursor_u32(c);
+    if (c->failed) return llm__gguf_short(c, e, "the list of", &place);
+    r = llm__gguf_name_check(t->name, "tensor", index, e);
+    if (r != LLM_OK) return r;
+    if (t->n_dims > 4) return llm__fail(e, LLM_BAD_FILE, "tensor '%v' has %u dimensions; at most 4 are possible", &t->name, t->n_dims);
+    for (i = 0; i < 4; i++) t->dims[i] = i < t->n_dims ? llm__cursor_u64(c) : 1;
+    t->gguf_type = llm__cursor_u32(c);
+    t->offset = llm__cursor_u64(c);
+    return c->failed ? llm__gguf_short(c, e, "the entry of tensor", &t->name) : LLM_OK;
+}
+
+// What people load instead of a model.
+static llm_result llm__gguf_not_gguf(const uint8_t *p, size_t n, llm_error *e) {
+    llm__str s = llm__str_n((const char *)p, n);
+    if (llm__str_starts(s, "version https://git-lfs"))
+        return llm__fail(e, LLM_BAD_FILE, "this is a Git LFS pointer, not the model: fetch the file itself (git lfs pull)");
+    if (n && (p[0] == '<' || llm__str_starts(s, "\n<")))
+        return llm__fail(e, LLM_BAD_FILE, "this is a web page, not a model: the download was answered with HTML");
+    if (llm__str_starts(s, "lmgg") || llm__str_starts(s, "tjgg") || llm__str_starts(s, "fmgg") || llm__str_starts(s, "algg"))
+        return llm__fail(e, LLM_UNSUPPORTED, "this is a GGML file from before GGUF: convert it to GGUF");
+    if (llm__str_starts(s, "PK")) return llm__fail(e, LLM_BAD_FILE, "this is a zip or PyTorch archive, not a GGUF file");
+    if (n < 4) return llm__fail(e, LLM_BAD_FILE, "this file of %U bytes is too short to be GGUF", (uint64_t)n);
+    return llm__fail(e, LLM_BAD_FILE, "this is not a GGUF file: it begins with the bytes %x %x %x %x",
+                     (uint32_t)p[0], (uint32_t)p[1], (uint32_t)p[2], (uint32_t)p[3]);
+}
+static llm_result llm__gguf_header(llm__cursor *c, llm__gguf *g, uint64_t *n_tensors, uint64_t *n_kv, llm_error *e) {
+    llm__str place = llm__str_of("GGUF header");
+    if (c->end - c->at < 4 || memcmp(c->at, "GGUF", 4)) return llm__gguf_not_gguf(c->at, (size_t)(c->end - c->at), e);
+    llm__cursor_take(c, 4);
+    g->version = llm__cursor_u32(c);
+    if (c->failed) return llm__gguf_short(c, e, "the", &place);
+    if (LLM__BIG_ENDIAN) return llm__fail(e, LLM_UNSUPPORTED, "this computer is big-endian: GGUF models run on little-endian computers only");
+    if (g->version > 0xffff && !(g->version & 0xffff))
+        return llm__fail(e, LLM_UNSUPPORTED, "this is a big-endian GGUF file (version word %x): take the little-endian one", g->version);
+    if (g->version != 2 && g->version != 3) return llm__fail(e, LLM_UNSUPPORTED, "GGUF version %u is not supported; 2 and 3 are", g->version);
+    *n_tensors = llm__cursor_u64(c);
+    *n_kv = llm__cursor_u64(c);
+    if (c->failed) return llm__gguf_short(c, e, "the", &place);
+    if (*n_kv > LLM__GGUF_MAX_KV || *n_kv > llm__cursor_left(c) / LLM__GGUF_MIN_KV)
+        return llm__fail(e, LLM_BAD_FILE, "the header promises %U keys in the %U bytes that follow: damaged", *n_kv, llm__cursor_left(c));
+    if (*n_tensors > LLM__GGUF_MAX_TENSORS || *n_tensors > llm__cursor_left(c) / LLM__GGUF_MIN_TENSOR)
+        return llm__fail(e, LLM_BAD_FILE, "the header promises %U tensors in the %U bytes that follow: damaged", *n_tensors, llm__cursor_left(c));
+    return LLM_OK;
+}
+// Run twice: first without arrays, to learn that there are as many entries as promised; then with arrays of just that many.
+static llm_result llm__gguf_walk(llm__cursor *c, llm__gguf *g, uint64_t n_tensors, uint64_t n_kv, llm_error *e) {
+    llm__gguf_kv kv;
+    llm__gguf_tensor t;
+    uint64_t i;
+    llm_result r;
+    for (i = 0; i < n_kv; i++) {
+        r = llm__gguf_walk_kv(c, g->kv ? &g->kv[i] : &kv, i, e);
+        if (r != LLM_OK) return r;
+    }
+    for (i = 0; i < n_tensors; i++) {
+        r = llm__gguf_walk_tensor(c, g->tensors ? &g->tensors[i] : &t, i, e);
+        if (r != LLM_OK) return r;
+    }
+    return LLM_OK;
+}
+static llm_result llm__gguf_no_memory(llm_error *e, uint64_t bytes, const char *what) {
+    return llm__fail(e, LLM_NO_MEMORY, "no memory for the %U bytes of %s", bytes, what);
+}
+// The first `here` of `size` bytes. LLM_AGAIN: *need bytes are needed at least.
+static llm_result llm__gguf_parse(llm__gguf *g, llm__gguf_shard *s, const uint8_t *bytes, uint64_t here, uint64_t *need, llm_error *e) {
+    llm__cursor c = LLM__ZERO;
+    uint64_t n_tensors = 0, n_kv = 0;
+    const uint8_t *lists;
+    llm_result r;
+    c.begin = c.at = bytes;
+    c.end = bytes + (size_t)here;
+    c.beyond = s->size - here;
+    r = llm__gguf_header(&c, g, &n_tensors, &n_kv, e);
+    lists = c.at;
+    if (r == LLM_OK) r = llm__gguf_walk(&c, g, n_tensors, n_kv, e);
+    if (r == LLM_AGAIN) llm__add((uint64_t)(c.at - bytes), c.wanted, need);
+    if (r != LLM_OK) return r;
+    g->n_kv = (uint32_t)n_kv;
+    g->n_tensors = (uint32_t)n_tensors;
+    g->kv = LLM__NEW(g->heap, llm__gguf_kv, n_kv);
+    g->tensors = LLM__NEW(g->heap, llm__gguf_tensor, n_tensors);
+    g->by_key = LLM__NEW(g->heap, uint32_t, n_kv);
+    g->by_name = LLM__NEW(g->heap, uint32_t, n_tensors);
+    if (!g->kv || !g->tensors || !g->by_key || !g->by_name) 
+        return llm__gguf_no_memory(e, n_kv * (sizeof *g->kv + 4) + n_tensors * (sizeof *g->tensors + 4), "the directory");
+    c.at = lists;
+    r = llm__gguf_walk(&c, g, n_tensors, n_kv, e);
+    s->n_tensors = n_tensors;
+    s->data_at = (uint64_t)(c.at - bytes);                              // to be aligned once the alignment is known
+    return r;
+}
+
+// ---- values by key
+
+static const llm__gguf_kv *llm__gguf_find(const llm__gguf *g, llm__str key) {
+    uint32_t low = 0, high = g->n_kv;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int c = llm__gguf_compare(key, g->kv[g->by_key[middle]].key);
+        if (!c) return &g->kv[g->by_key[middle]];
+        if (c < 0) high = middle; else low = middle + 1;
+    }
+    return NULL;
+}
+static const llm__gguf_tensor *llm__gguf_tensor_find(const llm__gguf *g, llm__str name) {
+    uint32_t low = 0, high = g->n_tensors;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int c = llm__gguf_compare(name, g->tensors[g->by_name[middle]].name);
+        if (!c) return &g->tensors[g->by_name[middle]];
+        if (c < 0) high = middle; else low = middle + 1;
+    }
+    return NULL;
+}
+
+static llm_result llm__gguf_mismatch(const llm__gguf_kv *kv, const char *expected, llm_error *e) {
+    const char *of = kv->type == LLM__GGUF_ARRAY ? "ARRAY of " : "";
+    return llm__fail(e, LLM_BAD_FILE, "key '%v': expected %s, found %s%s", &kv->key, expected, of, llm__gguf_types[kv->elem_type].name);
+}
+// Element i as an integer, sign-extended where the type has one. false: not an integer type. BOOL counts only where asked for.
+static bool llm__gguf_integer(const llm__gguf_kv *kv, uint64_t i, bool or_bool, int64_t *v, bool *huge) {
+    const uint8_t *p = kv->value + (size_t)(i * llm__gguf_types[kv->elem_type].bytes);
+    *huge = false;
+    switch (kv->elem_type) {
+    case LLM__GGUF_U8:   *v = p[0]; return true;
+    case LLM__GGUF_I8:   *v = (int64_t)p[0] - (p[0] >> 7 << 8); return true;
+    case LLM__GGUF_U16:  *v = llm__le16(p); return true;
+    case LLM__GGUF_I16:  *v = (int64_t)llm__le16(p) - (llm__le16(p) >> 15 << 16); return true;
+    case LLM__GGUF_U32:  *v = llm__le32(p); return true;
+    case LLM__GGUF_I32:  *v = (int64_t)llm__le32(p) - ((int64_t)(llm__le32(p) >> 31) << 32); return true;
+    case LLM__GGUF_BOOL: *v = p[0] != 0; return or_bool;
+    case LLM__GGUF_U64:  *huge = llm__le64(p) > INT64_MAX; *v = *huge ? INT64_MAX : (int64_t)llm__le64(p); return true;
+    case LLM__GGUF_I64:  {
+        uint64_t u = llm__le64(p);
+        *v = u > INT64_MAX ? -(int64_t)(UINT64_MAX - u) - 1 : (int64_t)u;
+        return true; }
+    default: return false;
+    }
+}
+static llm_result llm__gguf_u32_value(const llm__gguf_kv *kv, uint64_t i, bool or_bool, uint32_t *out, llm_error *e) {
+    int64_t v = 0;
+    bool huge;
+    if (!llm__gguf_integer(kv, i, or_bool, &v, &huge)) return llm__gguf_mismatch(kv, "an integer", e);
+    if (v < 0) return llm__fail(e, LLM_BAD_FILE, "key '%v': its value is negative", &kv->key);
+    if (huge || v > UINT32_MAX) return llm__fail(e, LLM_BAD_FILE, "key '%v': its value %U is out of range", &kv->key, (uint64_t)v);
+    *out = (uint32_t)v;
+    return LLM_OK;
+}
+
+// The typed getters: an absent key leaves *out as it is; one of another type is an error that names both.
+static llm_result llm__gguf_u32(const llm__gguf *g, const char *key, uint32_t *out, llm_error *e) {
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    if (!kv) return LLM_OK;
+    if (kv->type == LLM__GGUF_ARRAY) return llm__gguf_mismatch(kv, "an integer", e);
+    return llm__gguf_u32_value(kv, 0, false, out, e);
+}
+static llm_result llm__gguf_f32(const llm__gguf *g, const char *key, float *out, llm_error *e) {
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    if (!kv) return LLM_OK;
+    if (kv->type == LLM__GGUF_F32) *out = llm__bits_f32(llm__le32(kv->value));
+    else if (kv->type == LLM__GGUF_F64) *out = (float)llm__bits_f64(llm__le64(kv->value));
+    else return llm__gguf_mismatch(kv, "FLOAT32", e);
+    return LLM_OK;
+}
+static llm_result llm__gguf_bool(const llm__gguf *g, const char *key, bool *out, llm_error *e) {
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    if (!kv) return LLM_OK;
+    if (kv->type != LLM__GGUF_BOOL) return llm__gguf_mismatch(kv, "BOOL", e);
+    *out = kv->value[0] != 0;
+    return LLM_OK;
+}
+// The next string of a checked array, or the one of a scalar.
+static llm__str llm__gguf_str_next(const uint8_t **at) {
+    uint64_t n = llm__le64(*at);
+    llm__str s = llm__str_n((const char *)*at + 8, (size_t)n);
+    *at += 8 + (size_t)n;
+    return s;
+}
+static llm_result llm__gguf_str(const llm__gguf *g, const char *key, llm__str *out, llm_error *e) {
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    const uint8_t *at;
+    if (!kv) return LLM_OK;
+    if (kv->type != LLM__GGUF_STRING) return llm__gguf_mismatch(kv, "STRING", e);
+    at = kv->value;
+    *out = llm__gguf_str_next(&at);
+    return LLM_OK;
+}
+// Absent: *n = 0 and *first = NULL.
+static llm_result llm__gguf_array(const llm__gguf *g, const char *key, uint32_t elem_type, uint64_t *n, const uint8_t **first, llm_error *e) {
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    char expected[32];
+    *n = 0;
+    *first = NULL;
+    if (!kv) return LLM_OK;
+    if (kv->type != LLM__GGUF_ARRAY || kv->elem_type != elem_type) {
+        llm__format(expected, sizeof expected, "ARRAY of %s", llm__gguf_types[elem_type].name);
+        return llm__gguf_mismatch(kv, expected, e);
+    }
+    *n = kv->n;
+    *first = kv->value;
+    return LLM_OK;
+}
+// A value for all layers, or element i of an array that has one for each.
+static llm_result llm__gguf_u32_at(const llm__gguf *g, const char *key, uint32_t i, uint32_t n_expected, uint32_t *out, llm_error *e) {
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    if (!kv) return LLM_OK;
+    if (kv->type != LLM__GGUF_ARRAY) return llm__gguf_u32_value(kv, 0, true, out, e);
+    if (kv->n != n_expected || i >= n_expected)
+        return llm__fail(e, LLM_BAD_FILE, "key '%v': expected an array of %u, found %U elements", &kv->key, n_expected, kv->n);
+    return llm__gguf_u32_value(kv, i, true, out, e);
+}
+
+// ---- checks on the directory
+
+static llm_result llm__gguf_check_keys(llm__gguf *g, llm_error *e) {
+    uint32_t i;
+    llm__gguf_sort(g->by_key, g->n_kv, llm__gguf_less_key, g->kv);
+    for (i = 1; i < g->n_kv; i++)
+        if (llm__str_eq(g->kv[g->by_key[i - 1]].key, g->kv[g->by_key[i]].key))
+            return llm__fail(e, LLM_BAD_FILE, "key '%v' occurs twice", &g->kv[g->by_key[i]].key);
+    return LLM_OK;
+}
+static llm_result llm__gguf_check_names(llm__gguf *g, llm_error *e) {
+    uint32_t i;
+    llm__gguf_sort(g->by_name, g->n_tensors, llm__gguf_less_name, g->tensors);
+    for (i = 1; i < g->n_tensors; i++)
+        if (llm__str_eq(g->tensors[g->by_name[i - 1]].name, g->tensors[g->by_name[i]].name))
+            return llm__fail(e, LLM_BAD_FILE, "tensor '%v' occurs twice", &g->tensors[g->by_name[i]].name);
+    return LLM_OK;
+}
+static llm_result llm__gguf_check_alignment(llm__gguf *g, llm__gguf_shard *s, llm_error *e) {
+    uint32_t alignment = 32;
+    llm_result r = llm__gguf_u32(g, "general.alignment", &alignment, e);
+    if (r != LLM_OK) return r;
+    if (!alignment || (alignment & (alignment - 1)))
+        return llm__fail(e, LLM_BAD_FILE, "key 'general.alignment': %u is not a power of two", alignment);
+    g->alignment = alignment;
+    s->data_at = (s->data_at + alignment - 1) & ~(uint64_t)(alignment - 1);
+    return LLM_OK;
+}
+// Bytes of one row of a type without a card.
+static llm_result llm__gguf_foreign_row(const llm__gguf_tensor *t, bool any_type, uint64_t *row, llm_error *e) {
+    size_t i;
+    for (i = 0; i < LLM__COUNT(llm__gguf_foreign); i++)
+        if (llm__gguf_foreign[i].id == t->gguf_type) break;
+    if (i == LLM__COUNT(llm__gguf_foreign))
+        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': stored type %u does not exist", &t->name, t->gguf_type);
+    if (!any_type || !llm__gguf_foreign[i].bytes)
+        return llm__fail(e, LLM_UNSUPPORTED, "tensor '%v': stored type %u (%s) is not supported", &t->name, t->gguf_type, llm__gguf_foreign[i].name);
+    if (t->dims[0] % llm__gguf_foreign[i].weights || !llm__mul(t->dims[0] / llm__gguf_foreign[i].weights, llm__gguf_foreign[i].bytes, row))
+        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %U weights in a row are not whole blocks of %s", &t->name, t->dims[0], llm__gguf_foreign[i].name);
+    return LLM_OK;
+}
+static llm_result llm__gguf_check_tensor(llm__gguf_tensor *t, const llm__gguf *g, bool any_type, llm_error *e) {
+    uint64_t row = 0;
+    llm_result r;
+    int i;
+    bool fits = true;
+    t->n_weights = 1;
+    for (i = 0; i < 4; i++) {
+        if (!t->dims[i]) return llm__fail(e, LLM_BAD_FILE, "tensor '%v': dimension %d is 0", &t->name, i);
+        fits = fits && llm__mul(t->n_weights, t->dims[i], &t->n_weights);
+    }
+    if (!fits) return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its dimensions multiply to more than can be counted", &t->name);
+    t->type = llm__type_of_gguf(t->gguf_type);
+    if (t->type < 0) {
+        r = llm__gguf_foreign_row(t, any_type, &row, e);
+        if (r != LLM_OK) return r;
+    } else if (!llm__row_bytes(t->type, t->dims[0], &row)) {
+        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %U weights in a row are not whole blocks of %s", &t->name, t->dims[0], llm__types[t->type].name);
+    }
+    if (!llm__mul(row, t->n_weights / t->dims[0], &t->n_bytes))
+        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its size is more than can be counted", &t->name);
+    if (t->offset % g->alignment)
+        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its offset %U is not a multiple of the alignment %U", &t->name, t->offset, g->alignment);
+    return LLM_OK;
+}
+// In the order of the file, every tensor must end before the next begins, and within the file.
+static llm_result llm__gguf_check_places(llm__gguf *g, llm__gguf_shard *s, llm_error *e) {
+    uint32_t i, *order = g->by_name;                                    // borrowed until the names are sorted
+    uint64_t have = s->size > s->data_at ? s->size - s->data_at : 0, end = 0;
+    const llm__gguf_tensor *first = NULL;
+    llm__gguf_sort(order, g->n_tensors, llm__gguf_less_place, g->tensors);
+    for (i = 0; i < g->n_tensors; i++) {
+        const llm__gguf_tensor *t = &g->tensors[order[i]];
+        if (i && t->offset < end)
+            return llm__fail(e, LLM_BAD_FILE, "tensors '%v' and '%v' overlap", &g->tensors[order[i - 1]].name, &t->name);
+        if (!llm__add(t->offset, t->n_bytes, &end))
+            return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its offset %U lies far beyond the file", &t->name, t->offset);
+        if (!first && end > have) first = t;
+    }
+    s->data_begin = g->n_tensors ? g->tensors[order[0]].offset : 0;
+    s->data_end = end;
+    if (first)
+        return llm__fail(e, LLM_BAD_FILE, "%U bytes are missing, from tensor '%v' on: the file has %U of data where %U are needed; it was cut short, "
+                         "or is damaged", end - have, &first->name, have, end);
+    return LLM_OK;
+}
+static llm_result llm__gguf_check(llm__gguf *g, llm__gguf_shard *s, bool any_type, llm_error *e) {
+    llm_result r = llm__gguf_check_keys(g, e);
+    uint32_t i;
+    if (r == LLM_OK) r = llm__gguf_check_alignment(g, s, e);
+    for (i = 0; i < g->n_tensors && r == LLM_OK; i++) r = llm__gguf_check_tensor(&g->tensors[i], g, any_type, e);
+    if (r == LLM_OK) r = llm__gguf_check_places(g, s, e);
+    return r;
+}
+
+// ---- bytes: from a file or a reader, in pieces small enough to show progress and to be cancelled
+
+typedef struct llm__gguf_work { const llm__gguf_options *o; uint64_t done, total; } llm__gguf_work;
+
+static bool llm__gguf_tick(llm__gguf_work *w, uint64_t done) {
+    const llm_progress *p = w->o->progress;
+    w->done += done;
+    if (!p || !p->progress_fn) return true;
+    return p->progress_fn(p->user, 0, w->total ? 0.9f * (float)w->done / (float)w->total : 0.0f) != 0;
+}
+static llm_result llm__gguf_cancelled(llm_error *e) { return llm__fail(e, LLM_CANCELLED, "the load was cancelled by the progress callback"); }
+
+static llm_result llm__gguf_reader_read(const llm_reader *r, uint64_t offset, uint8_t *dst, size_t n, llm_error *e) {
+    while (n) {
+        size_t got = r->read_at(r->user, offset, dst, n);
+        if (!got || got > n) return llm__fail(e, LLM_IO, "the reader failed at byte %U of %U", offset, r->size);
+        dst += got; offset += got; n -= got;
+    }
+    return LLM_OK;
+}
+// counted: these bytes are part of w->total.
+static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uint8_t *dst, uint64_t n, llm__gguf_work *w, bool counted, llm_error *e) {
+    uint64_t piece = counted ? w->total / 16 + 1 : 1u << 20;
+    if (piece > 8u << 20) piece = 8u << 20;
+    while (n) {
+        size_t part = (size_t)LLM__MIN(n, piece);
+        llm_result r = s->has_file ? llm__os_file_read(&s->file, offset, dst, part, e) : llm__gguf_reader_read(&s->reader, offset, dst, part, e);
+        if (r != LLM_OK) return r;
+        if (!llm__gguf_tick(w, counted ? part : 0)) return llm__gguf_cancelled(e);
+        dst += part; offset += part; n -= part;
+    }
+    return LLM_OK;
+}
+
+// The directory of a shard that does not lie in memory as a whole: its beginning is read, and more if that was not enough.
+static llm_result llm__gguf_read_directory(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
+    uint64_t here = 0, need = LLM__MIN(s->size, 65536u);
+    for (;;) {
+        uint8_t *more = (uint8_t *)llm__alloc_bytes(g->heap, need);
+        llm_result r;
+        if (!more) return llm__gguf_no_memory(e, need, "the directory");
+        if (here) memcpy(more, s->head, (size_t)here);
+        llm__free(g->heap, s->head);
+        s->head = more;
+        r = llm__gguf_fetch(s, here, more + here, need - here, w, false, e);
+        if (r != LLM_OK) return r;
+        here = need;
+        r = llm__gguf_parse(g, s, s->head, here, &need, e);
+        if (r != LLM_AGAIN) return r;
+        // Doubling keeps the repeated walks linear; a length that a damaged file claims is bounded by the file.
+        need = LLM__MAX(need, LLM__MIN(here, s->size / 2) * 2);
+        need = LLM__MIN(need, s->size);
+    }
+}
+static llm_result llm__gguf_directory(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
+    uint64_t need;
+    llm_result r = s->base ? llm__gguf_parse(g, s, s->base, s->size, &need, e) : llm__gguf_read_directory(g, s, w, e);
+    return r == LLM_OK ? llm__gguf_check(g, s, w->o->any_type, e) : r;
+}
+
+// ---- shards
+
+// "model-00001-of-00003.gguf": where the digits of the shard's number are, or NULL if the name is not of this form.
+static const char *llm__gguf_shard_digits(llm__str path, uint32_t count) {
+    char tail[24];
+    const char *p;
+    int i;
+    llm__format(tail, sizeof tail, "-of-%u%u%u%u%u.gguf", count / 10000 % 10, count / 1000 % 10, count / 100 % 10, count / 10 % 10, count % 10);
+    if (path.n < 20 || memcmp(path.p + path.n - 14, tail, 14)) return NULL;
+    p = path.p + path.n - 20;
+    for (i = 1; i <= 5; i++)
+        if (p[i] < '0' || p[i] > '9') return NULL;
+    return *p == '-' ? p + 1 : NULL;
+}
+static bool llm__gguf_all_digits(llm__str s) {
+    size_t i;
+    for (i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9') return false;
+    return s.n != 0;
+}
+// "model.gguf.part1of2", "model.gguf-split-a": pieces that were cut at some byte, not shards.
+static bool llm__gguf_is_piece(llm__str path) {
+    size_t i, of;
+    for (i = path.n; i-- > 0 && path.p[i] != '/' && path.p[i] != '\\';) {
+        llm__str rest = llm__str_n(path.p + i, path.n - i);
+        if (llm__str_starts(rest, "-split-")) return true;
+        if (!llm__str_starts(rest, ".part") && !llm__str_starts(rest, "-part")) continue;
+        rest = llm__str_n(rest.p + 5, rest.n - 5);
+        of = llm__str_find(rest, "of");
+        if (of == LLM_FAILED) continue;
+        if (llm__gguf_all_digits(llm__str_n(rest.p, of)) && llm__gguf_all_digits(llm__str_n(rest.p + of + 2, rest.n - of - 2))) return true;
+    }
+    return false;
+}
+
+static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, const char *path, const llm__gguf_options *o, llm_error *e) {
+    bool remote;
+    llm_result r = llm__os_file_open(&s->file, path, e);
+    if (r != LLM_OK) return r;
+    s->has_file = true;
+    s->size = s->file.size;
+    if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the file is empty");
+    remote = llm__os_file_is_remote(&s->file);
+    if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
+        if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
+        g->mapping = LLM_READ;
+        return LLM_OK;
+    }
+    if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
+    r = llm__os_map_file(&s->map, &s->file, 0, s->size, e);
+    s->base = s->map.data;
+    s->singly = r == LLM_NO_MEMORY;
+    if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) g->mapping = LLM_READ;
+    else if (r != LLM_OK && !s->singly) return r;
+    return LLM_OK;
+}
+static llm_result llm__gguf_shard_open_reader(llm__gguf_shard *s, const llm_reader *r, llm_error *e) {
+    if (!r->read_at) return llm__fail(e, LLM_BAD_ARG, "the reader has no read_at");
+    s->reader = *r;
+    s->size = r->size;
+    if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the reader's file is empty");
+    return LLM_OK;
+}
+
+static void llm__gguf_close(llm__gguf *g) {
+    uint32_t i;
+    uint64_t k;
+    for (i = 0; i < g->n_shards; i++) {
+        llm__gguf_shard *s = &g->shards[i];
+        for (k = 0; k < s->n_maps; k++) llm__os_unmap(&s->maps[k]);
+        llm__os_unmap(&s->map);
+        llm__free(g->heap, s->maps);
+        llm__free(g->heap, s->head);
+        llm__free(g->heap, s->data);
+        if (s->has_file) llm__os_file_close(&s->file);
+    }
+    if (g->heap) {
+        llm__free(g->heap, g->shards);
+        llm__free(g->heap, g->kv);
+        llm__free(g->heap, g->tensors);
+        llm__free(g->heap, g->by_key);
+        llm__free(g->heap, g->by_name);
+    }
+    memset(g, 0, sizeof *g);
+}
+
+// What a shard says about itself.
+static llm_result llm__gguf_split_keys(const llm__gguf *g, uint32_t *number, uint32_t *count, llm_error *e) {
+    llm_result r = llm__gguf_u32(g, "split.count", count, e);
+    return r == LLM_OK ? llm__gguf_u32(g, "split.no", number, e) : r;
+}
+// Appends the tensors of shard i.
+static llm_result llm__gguf_append(llm__gguf *g, const llm__gguf *part, uint32_t i, llm_error *e) {
+    uint32_t n = g->n_tensors + part->n_tensors, k;
+    llm__gguf_tensor *all = LLM__NEW(g->heap, llm__gguf_tensor, n);
+    uint32_t *names = LLM__NEW(g->heap, uint32_t, n);
+    if (!all || !names) {
+        llm__free(g->heap, all);
+        llm__free(g->heap, names);
+        return llm__gguf_no_memory(e, (uint64_t)n * sizeof *all, "the directory");
+    }
+    memcpy(all, g->tensors, g->n_tensors * sizeof *all);
+    memcpy(all + g->n_tensors, part->tensors, part->n_tensors * sizeof *all);
+    for (k = g->n_tensors; k < n; k++) all[k].shard = i;
+    llm__free(g->heap, g->tensors);
+    llm__free(g->heap, g->by_name);
+    g->shards[i].first_tensor = g->n_tensors;
+    g->tensors = all;
+    g->by_name = names;
+    g->n_tensors = n;
+    return LLM_OK;
+}
+static llm_result llm__gguf_add_shard(llm__gguf *g, uint32_t i, llm__gguf_work *w, llm_error *e) {
+    llm__gguf part = LLM__ZERO;
+    uint32_t number = UINT32_MAX, count = 0;
+    llm_result r;
+    part.heap = g->heap;
+    r = llm__gguf_directory(&part, &g->shards[i], w, e);
+    if (r == LLM_OK) r = llm__gguf_split_keys(&part, &number, &count, e);
+    if (r == LLM_OK && (number != i || count != g->n_shards))
+        r = llm__fail(e, LLM_BAD_FILE, "it says that it is number %u of %u: from another model, or renamed", number + 1, count);
+    if (r == LLM_OK && part.n_tensors > LLM__GGUF_MAX_TENSORS - g->n_tensors)
+        r = llm__fail(e, LLM_BAD_FILE, "more than %u tensors in all", LLM__GGUF_MAX_TENSORS);
+    if (r == LLM_OK) r = llm__gguf_append(g, &part, i, e);
+    llm__gguf_close(&part);
+    return r;
+}
+static llm_result llm__gguf_open_shard(llm__gguf *g, uint32_t i, char *path, llm__gguf_work *w, llm_error *e) {
+    llm__gguf_shard *s = &g->shards[i];
+    llm_result r;
+    if (path) {
+        char *digit = path + strlen(path) - 14;                         // the byte behind the number
+        uint32_t v = i + 1;
+        int k;
+        for (k = 1; k <= 5; k++, v /= 10) digit[-k] = (char)('0' + v % 10);
+        r = llm__gguf_shard_open_file(g, s, path, w->o, e);
+    } else {
+        r = llm__gguf_shard_open_reader(s, &w->o->parts[i - 1], e);
+    }
+    return r == LLM_OK ? llm__gguf_add_shard(g, i, w, e) : r;
+}
+static llm_result llm__gguf_more_room(llm__gguf *g, uint32_t count, llm_error *e) {
+    llm__gguf_shard *shards = (llm__gguf_shard *)llm__alloc_zero(g->heap, count, sizeof *shards);
+    if (!shards) return llm__gguf_no_memory(e, (uint64_t)count * sizeof *shards, "the list of shards");
+    shards[0] = g->shards[0];
+    llm__free(g->heap, g->shards);
+    g->shards = shards;
+    g->n_shards = count;
+    return LLM_OK;
+}
+// After the first directory: is it the first shard, and can the others be had?
+static llm_result llm__gguf_check_split(const llm__gguf *g, const char *path, const llm__gguf_options *o, uint32_t *count, llm_error *e) {
+    uint32_t number = 0;
+    llm__str tail = llm__str_of(path);
+    llm_result r = llm__gguf_split_keys(g, &number, count, e);
+    if (r != LLM_OK) return r;
+    if (*count > LLM__GGUF_MAX_SHARDS) return llm__fail(e, LLM_BAD_FILE, "key 'split.count': %u shards; at most 999 are possible", *count);
+    if (*count > 1 && number)
+        return llm__fail(e, LLM_UNSUPPORTED, "this is shard %u of %u of a split model: give the first one, '...-00001-of-%u%u%u%u%u.gguf'", number + 1,
+                         *count, *count / 10000 % 10, *count / 1000 % 10, *count / 100 % 10, *count / 10 % 10, *count % 10);
+    if (*count > 1 && path && !llm__gguf_shard_digits(tail, *count))
+        return llm__fail(e, LLM_UNSUPPORTED, "this is shard 1 of %u, but its name does not end in -00001-of-%u%u%u%u%u.gguf: rename the shards, so that "
+                         "they can be found", *count, *count / 10000 % 10, *count / 1000 % 10, *count / 100 % 10, *count / 10 % 10, *count % 10);
+    if (path && o->n_parts) return llm__fail(e, LLM_BAD_ARG, "parts are for models from memory or a reader; a path finds its shards by name");
+    if (!path && o->n_parts != (*count > 1 ? *count - 1 : 0))
+        return llm__fail(e, LLM_BAD_ARG, "the model has %u shards: give the %u after the first as parts (%u were given)",
+                         *count > 1 ? *count : 1u, *count > 1 ? *count - 1 : 0u, o->n_parts);
+    return LLM_OK;
+}
+static llm_result llm__gguf_open_others(llm__gguf *g, const char *path, uint32_t count, llm__gguf_work *w, llm_error *e) {
+    char *name = path ? llm__copy_text(g->heap, llm__str_of(path)) : NULL;
+    llm_error inner = LLM__ZERO;
+    uint32_t i, expected = 0;
+    llm_result r = path && !name ? llm__gguf_no_memory(e, strlen(path), "a path") : llm__gguf_more_room(g, count, e);
+    for (i = 1; i < count && r == LLM_OK; i++) {
+        r = llm__gguf_open_shard(g, i, name, w, &inner);
+        if (r != LLM_OK) llm__fail(e, r, "shard %u of %u: %s", i + 1, count, inner.text);
+    }
+    llm__free(g->heap, name);
+    if (r == LLM_OK) r = llm__gguf_u32(g, "split.tensors.count", &expected, e);
+    if (r == LLM_OK && expected && expected != g->n_tensors)
+        r = llm__fail(e, LLM_BAD_FILE, "the shards hold %u tensors, the first promises %u", g->n_tensors, expected);
+    return r;
+}
+
+// ---- weights: from here on every tensor has its data
+
+static llm_result llm__gguf_map_singly(llm__gguf *g, llm__gguf_shard *s, llm_error *e) {
+    uint64_t i, mapped = 0;
+    s->maps = (llm__os_map *)llm__alloc_zero(g->heap, s->n_tensors, sizeof *s->maps);
+    if (!s->maps) return llm__gguf_no_memory(e, s->n_tensors * sizeof *s->maps, "the list of mappings");
+    for (i = 0; i < s->n_tensors; i++) {
+        llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
+        llm_error inner;
+        if (llm__os_map_file(&s->maps[i], &s->file, s->data_at + t->offset, t->n_bytes, &inner) != LLM_OK)
+            return llm__fail(e, LLM_UNSUPPORTED, "neither the file (%U bytes) nor all its tensors can be mapped (%U bytes are, then '%v' failed): %s",
+                             s->size, mapped, &t->name, inner.text);
+        s->n_maps = i + 1;
+        t->data = s->maps[i].data;
+        mapped += t->n_bytes;
+    }
+    return LLM_OK;
+}
+// One block for all tensors of a shard: what lies between them is little.
+static llm_result llm__gguf_read_weights(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
+    uint64_t i, bytes = s->data_end - s->data_begin;
+    llm_result r;
+    s->data = (uint8_t *)llm__alloc_bytes(g->heap, bytes);
+    if (!s->data) return llm__gguf_no_memory(e, bytes, "the weights");
+    r = llm__gguf_fetch(s, s->data_at + s->data_begin, s->data, bytes, w, true, e);
+    if (r != LLM_OK) return r;
+    for (i = 0; i < s->n_tensors; i++) {
+        llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
+        t->data = s->data + (size_t)(t->offset - s->data_begin);
+    }
+    if (!s->has_file) return LLM_OK;
+    if (llm__os_file_changed(&s->file)) return llm__fail(e, LLM_IO, "the file changed while it was read");
+    llm__os_file_close(&s->file);
+    s->has_file = false;
+    return LLM_OK;
+}
+static bool llm__gguf_must_read(const llm__gguf_shard *s) { return !s->base && !s->singly; }
+
+static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
+    uint64_t i;
+    if (llm__gguf_must_read(s)) return llm__gguf_read_weights(g, s, w, e);
+    if (s->singly) return llm__gguf_map_singly(g, s, e);
+    for (i = 0; i < s->n_tensors; i++) {
+        llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
+        t->data = s->base + (size_t)(s->data_at + t->offset);
+    }
+    return LLM_OK;
+}
+static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e) {
+    uint32_t i;
+    bool go_on = true;
+    llm_result r = LLM_OK;
+    for (i = 0; i < g->n_shards; i++)
+        if (llm__gguf_must_read(&g->shards[i])) w->total += g->shards[i].data_end - g->shards[i].data_begin;
+    for (i = 0; i < g->n_shards && r == LLM_OK; i++) r = llm__gguf_place_shard(g, &g->shards[i], w, e);
+    if (r != LLM_OK || w->total) return r;
+    w->total = 10;                                                      // nothing was read: the ten calls take no time, and can cancel
+    for (i = 0; i < 10 && go_on; i++) go_on = llm__gguf_tick(w, 1);
+    return go_on ? LLM_OK : llm__gguf_cancelled(e);
+}
+
+// ---- opening
+
+static uint64_t llm__gguf_now(const llm__gguf_options *o) {
+    return o->clock && o->clock->now_us ? o->clock->now_us(o->clock->user) : llm__os_now_us();
+}
+// The first shard stands in g->shards[0], opened: everything else.
+static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gguf_options *o, uint64_t began, llm_error *e) {
+    llm__gguf_work w = LLM__ZERO;
+    uint64_t opened = llm__gguf_now(o), parsed;
+    uint32_t count = 0, i;
+    llm_result r;
+    w.o = o;
+    r = llm__gguf_directory(g, &g->shards[0], &w, e);
+    if (r == LLM_OK) r = llm__gguf_check_split(g, path, o, &count, e);
+    if (r == LLM_OK && count > 1) r = llm__gguf_open_others(g, path, count, &w, e);
+    if (r == LLM_OK) r = llm__gguf_check_names(g, e);
+    parsed = llm__gguf_now(o);
+    if (r == LLM_OK) r = llm__gguf_place(g, &w, e);
+    if (r != LLM_OK) return r;
+    for (i = 0; i < g->n_shards; i++) g->file_bytes += g->shards[i].size;
+    for (i = 0; i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
+    g->parse_ms = (double)(parsed - opened) * 0.001;
+    g->open_ms = (double)(opened - began + llm__gguf_now(o) - parsed) * 0.001;
+    return r;
+}
+static llm_result llm__gguf_begin(llm__gguf *g, const llm__gguf_options *o, llm_error *e) {
+    memset(g, 0, sizeof *g);
+    llm__ok(e);
+    g->heap = o->heap;
+    g->mapping = LLM_MAP;
+    g->shards = (llm__gguf_shard *)llm__alloc_zero(g->heap, 1, sizeof *g->shards);
+    if (!g->shards) return llm__gguf_no_memory(e, sizeof *g->shards, "the file's state");
+    g->n_shards = 1;
+    return LLM_OK;
+}
+static llm_result llm__gguf_end(llm__gguf *g, llm_result r, llm_error *e) {
+    if (r != LLM_OK) llm__gguf_close(g);
+    else llm__ok(e);
+    return r;
+}
+
+static llm_result llm__gguf_open_path(llm__gguf *g, const char *path, const llm__gguf_options *o, llm_error *e) {
+    uint64_t began = llm__gguf_now(o);
+    llm_result r = llm__gguf_begin(g, o, e);
+    llm__str name = llm__str_of(path);
+    if (r == LLM_OK) r = llm__gguf_shard_open_file(g, &g->shards[0], path, o, e);
+    if (r == LLM_OK) r = llm__gguf_finish(g, path, o, began, e);
+    if (r == LLM_BAD_FILE && llm__gguf_is_piece(name)) {
+        name = llm__os_path_tail(path);
+        llm__fail(e, r, "'%v' is one piece of a file that was cut up: join all pieces in order (cat model.gguf.* > model.gguf)", &name);
+    }
+    return llm__gguf_end(g, r, e);
+}
+static llm_result llm__gguf_open_memory(llm__gguf *g, const void *data, size_t bytes, const llm__gguf_options *o, llm_error *e) {
+    uint64_t began = llm__gguf_now(o);
+    llm_result r = llm__gguf_begin(g, o, e);
+    if (r == LLM_OK && !bytes) r = llm__fail(e, LLM_BAD_FILE, "there are no bytes");
+    if (r == LLM_OK) {
+        g->shards[0].base = (const uint8_t *)data;
+        g->shards[0].size = bytes;
+        r = llm__gguf_finish(g, NULL, o, began, e);
+    }
+    return llm__gguf_end(g, r, e);
+}
+static llm_result llm__gguf_open_reader(llm__gguf *g, const llm_reader *reader, const llm__gguf_options *o, llm_error *e) {
+    uint64_t began = llm__gguf_now(o);
+    llm_result r = llm__gguf_begin(g, o, e);
+    g->mapping = LLM_READ;
+    if (r == LLM_OK) r = llm__gguf_shard_open_reader(&g->shards[0], reader, e);
+    if (r == LLM_OK) r = llm__gguf_finish(g, NULL, o, began, e);
+    return llm__gguf_end(g, r, e);
+}
+
+// Has a file changed on disk under its mapping? One system call for each shard.
+static bool llm__gguf_changed(const llm__gguf *g) {
+    uint32_t i;
+    for (i = 0; i < g->n_shards; i++)
+        if (g->shards[i].has_file && llm__os_file_changed(&g->shards[i].file)) return true;
+    return false;
+}
+
+// ---- values as text
+
+// v times ten to the power of n, in steps that neither overflow nor lose what `digits` digits need.
+static double llm__gguf_scale10(double v, int n) {
+    for (; n >= 16; n -= 16) v *= 1e16;
+    for (; n > 0; n--) v *= 10.0;
+    for (; n <= -16; n += 16) v /= 1e16;
+    for (; n < 0; n++) v /= 10.0;
+    return v;
+}
+// v > 0 as `digits` decimal digits and an exponent: v is about n * 10^exponent. The exponent of the first digit is returned.
+static int llm__gguf_decimal(double v, int digits, uint64_t *n) {
+    int e10 = 0, i;
+    double low = 1.0;
+    while (v >= 1e16) { v /= 1e16; e10 += 16; }
+    while (v < 1e-15) { v *= 1e16; e10 -= 16; }
+    while (v >= 10.0) { v /= 10.0; e10++; }
+    while (v < 1.0) { v *= 10.0; e10--; }
+    for (i = 1; i < digits; i++) low *= 10.0;
+    *n = (uint64_t)(v * low + 0.5);
+    if ((double)*n < low * 10.0) return e10;
+    *n /= 10;
+    return e10 + 1;
+}
+// The fewest digits that give the number back; 15 at most, which is enough for people.
+static void llm__gguf_text_float(llm__text *t, double v, bool single) {
+    char all[24];
+    uint64_t n = 0, rest;
+    int digits, e10 = 0, i, count = 0;
+    if (v != v) { llm__text_bytes(t, "nan", 3); return; }
+    if (v < 0) { llm__text_byte(t, '-'); v = -v; }
+    if (v > 1.7976931348623157e308) { llm__text_bytes(t, "inf", 3); return; }
+    if (v == 0) { llm__text_byte(t, '0'); return; }
+    for (digits = 1; digits <= (single ? 9 : 15); digits++) {
+        double back;
+        e10 = llm__gguf_decimal(v, digits, &n);
+        back = llm__gguf_scale10((double)n, e10 - digits + 1);
+        if (single ? (float)back == (float)v : back == v) break;
+    }
+    while (n && n % 10 == 0) n /= 10;
+    for (rest = n; rest; rest /= 10) count++;
+    for (i = count; i > 0; i--, n /= 10) all[i - 1] = (char)('0' + n % 10);
+    if (e10 < -5 || e10 > 15) {
+        llm__text_byte(t, all[0]);
+        if (count > 1) { llm__text_byte(t, '.'); llm__text_bytes(t, all + 1, (size_t)count - 1); }
+        llm__text_byte(t, 'e');
+        llm__text_byte(t, e10 < 0 ? '-' : '+');
+        llm__text_u64(t, (uint64_t)(e10 < 0 ? -e10 : e10), 10);
+        return;
+    }
+    if (e10 < 0) {
+        llm__text_bytes(t, "0.", 2);
+        for (i = -1; i > e10; i--) llm__text_byte(t, '0');
+        llm__text_bytes(t, all, (size_t)count);
+        return;
+    }
+    for (i = 0; i <= e10 || i < count; i++) {
+        if (i == e10 + 1) llm__text_byte(t, '.');
+        llm__text_byte(t, i < count ? all[i] : '0');
+    }
+}
+static void llm__gguf_text_string(llm__text *t, llm__str s) {
+    size_t i;
+    for (i = 0; i < s.n; i++) {
+        if (s.p[i]) llm__text_byte(t, s.p[i]);
+        else llm__text_bytes(t, "\\0", 2);
+    }
+}
+static void llm__gguf_text_value(llm__text *t, const llm__gguf_kv *kv, uint64_t i, const uint8_t **at) {
+    int64_t v = 0;
+    bool huge;
+    switch (kv->elem_type) {
+    case LLM__GGUF_STRING: llm__gguf_text_string(t, llm__gguf_str_next(at)); return;
+    case LLM__GGUF_F32: llm__gguf_text_float(t, (double)llm__bits_f32(llm__le32(kv->value + (size_t)i * 4)), true); return;
+    case LLM__GGUF_F64: llm__gguf_text_float(t, llm__bits_f64(llm__le64(kv->value + (size_t)i * 8)), false); return;
+    case LLM__GGUF_U64: llm__text_u64(t, llm__le64(kv->value + (size_t)i * 8), 10); return;
+    case LLM__GGUF_BOOL:
+        if (kv->value[(size_t)i]) llm__text_bytes(t, "true", 4);
+        else llm__text_bytes(t, "false", 5);
+        return;
+    default:
+        llm__gguf_integer(kv, i, true, &v, &huge);
+        if (v < 0) llm__text_byte(t, '-');
+        llm__text_u64(t, v < 0 ? (uint64_t)0 - (uint64_t)v : (uint64_t)v, 10);
+    }
+}
+// As llm_meta promises: the length without the NUL, or LLM_FAILED.
+static size_t llm__gguf_meta_text(const llm__gguf *g, const char *key, char *buf, size_t cap) {
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    const uint8_t *at;
+    llm__text t;
+    uint64_t i;
+    if (!kv) return LLM_FAILED;
+    t.p = buf; t.n = 0; t.cap = cap;
+    at = kv->value;
+    if (kv->type != LLM__GGUF_ARRAY) {
+        llm__gguf_text_value(&t, kv, 0, &at);
+    } else {
+        llm__text_byte(&t, '[');
+        for (i = 0; i < kv->n && i < 16; i++) {
+            if (i) llm__text_bytes(&t, ", ", 2);
+            llm__gguf_text_value(&t, kv, i, &at);
+        }
+        if (kv->n > 16) llm__text_bytes(&t, ", ...", 5);
+        llm__text_byte(&t, ']');
+    }
+    llm__text_end(&t);
+    return t.n;
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>vectors  Everything done on floats. A kernel is written once, over sixteen lanes, and compiled once per instruction set: this
+//            file includes itself for that, and such a pass reads only the part between `begin pass` and `end pass`. So every
+//            instruction set adds in the same order, and gives the same bits, by construction. Never here: integer dot products
+//            (kernels), shapes of a model (forward).
+//
+//            In order: the shared types; numbers needed at load (binary64); lanes of each instruction set; the kernels; the passes.
+//            To add an instruction set: the primitives `llm__v_*_isa` and one pass.
+
+#ifndef LLM__SELF
+#define LLM__SELF "llm_impl.h"
+#endif
+
+// One input of a matmul. Rows follow one another without gaps.
+typedef struct llm__acts {
+    const float *f;              // [n_tokens][n]
+    int8_t *q;                   // [n_tokens][n], by N3; n is then a multiple of 32
+    float *d;                    // [n_tokens][n / 32]
+    int16_t *s16;                // [n_tokens][n / 16], sums of q
+    uint32_t n, n_tokens;
+} llm__acts;
+
+// out[t * ld + r] = row r of w . token (token + t), for r < n_rows and t < n_tokens. Rows may lie at any address.
+typedef struct llm__tile {
+    const uint8_t *w;
+    size_t row_bytes;
+    uint32_t n_rows, n_cols;
+    const llm__acts *x;
+    uint32_t token, n_tokens;
+    float *out;
+    size_t ld;
+    void *panel;                 // scratch of this worker: llm__panel_bytes(n_cols), aligned to 64
+} llm__tile;
+
+typedef void (*llm__matmul_fn)(const llm__tile *);
+
+typedef enum llm__act { LLM__ACT_SILU, LLM__ACT_GELU } llm__act;
+
+#define LLM__PAGE 64u            // positions: page of the KV cache, chunk of attention
+
+typedef struct llm__attend {
+    const void *const *k;        // k[p - page0]: the first position of page p, this KV head
+    const void *const *v;
+    uint32_t page0;
+    uint32_t head_dim_k, head_dim_v;
+    size_t k_stride, v_stride;   // bytes from one position to the next
+    bool f16;                    // F16, else F32
+    float scale, softcap;        // softcap 0 = none
+} llm__attend;
+
+typedef struct llm__attn_part { float m, l; float *o; } llm__attn_part;         // o [head_dim_v], not yet divided by l
+
+// One query head at one position: it sees positions begin..end-1, begin < end, all inside one span.
+typedef struct llm__query { const float *q; uint32_t begin, end; llm__attn_part *out; } llm__query;
+
+typedef struct llm__vectors {
+    void (*quantize)(const float *x, size_t n, int8_t *q, float *d, int16_t *s16);        // N3; n a multiple of 32
+    void (*rmsnorm)(float *y, const float *x, const float *w, size_t n, float eps);       // w may be NULL, y may be x
+    void (*add)(float *y, const float *x, size_t n);                                      // y + x
+    void (*add_scaled)(float *y, const float *x, float s, size_t n);                      // fma(s, x, y)
+    void (*scale)(float *y, float s, size_t n);                                           // y * s
+    void (*affine)(float *y, float s, const float *bias, size_t n, bool bias_first);      // y*s, + b; or (y + b)*s; bias may be NULL
+    void (*glu)(float *y, const float *gate, const float *up, size_t n, llm__act act);    // act(gate) * up
+    void (*softcap)(float *x, float cap, size_t n);                                       // cap * tanh(x / cap)
+    void (*softmax)(float *x, size_t n);
+    void (*rope)(float *x, const float *cos_sin, size_t n_pairs, bool neighbours);        // N8; cos_sin [n_pairs][2]
+    void (*to_f16)(uint16_t *dst, const float *src, size_t n, uint64_t *n_saturated);     // adds to *n_saturated (may be NULL)
+    void (*exp_weights)(uint64_t *w, const float *x, float max, size_t n);                // N10: exp(x - max) in units of 2^-32
+    float (*max)(const float *x, size_t n, bool *bad);   // bad: a NaN, a +inf, or nothing but -inf
+    void (*attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end);
+    void (*attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q);        // the same bits; K and V are read once per 4
+    void (*attend_merge)(llm__attn_part *into, const llm__attn_part *next, size_t n);
+    void (*attend_sink)(llm__attn_part *into, float sink, size_t n);
+    void (*attend_finish)(llm__attn_part *p, size_t n);                                   // o = o / l
+    llm__matmul_fn matmul_f32, matmul_f16, matmul_bf16;
+} llm__vectors;
+
+// How an element is stored: in memory of ours, or in a file (little-endian).
+typedef enum llm__elem { LLM__HOST_F32, LLM__HOST_F16, LLM__FILE_F32, LLM__FILE_F16, LLM__FILE_BF16 } llm__elem;
+
+#define LLM__ELEM_BYTES(elem) ((size_t)((elem) == LLM__HOST_F32 || (elem) == LLM__FILE_F32 ? 4 : 2))
+
+// Coefficients, chosen once: minimax polynomials (Remez, relative error), rounded to F32 one after the other, each time refitting
+// the rest. The bits of all results hang on them.
+#define LLM__LOG2E        1.44269502f
+#define LLM__LN2_HIGH     0.693145752f            // 15 bits: n * LN2_HIGH is exact
+#define LLM__LN2_LOW      1.42860677e-06f
+#define LLM__ROUND_MAGIC  12582912.0f             // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
+#define LLM__EXP_2        0.49999994f             // exp(r) = 1 + r + r^2 (EXP_2 + r (EXP_3 ...)), 3.2e-9 on |r| <= ln(2)/2
+#define LLM__EXP_3        0.166665167f
+#define LLM__EXP_4        0.0416681021f
+#define LLM__EXP_5        0.00836919341f
+#define LLM__EXP_6        0.00138389354f
+#define LLM__TANH_SMALL   0.625f                  // below: x + x^3 (TANH_3 + x^2 (TANH_5 ...)), 4.6e-9; above: from exp
+#define LLM__TANH_3       -0.333332807f
+#define LLM__TANH_5       0.133314058f
+#define LLM__TANH_7       -0.0537365153f
+#define LLM__TANH_9       0.0206282325f
+#define LLM__TANH_11      -0.00569248479f
+#define LLM__SIN_3        -0.166666672f           // sin(x) = x + x^3 (SIN_3 + x^2 (SIN_5 ...)), 1.6e-10 on [0, pi/4]
+#define LLM__SIN_5        0.00833338033f
+#define LLM__SIN_7        -0.000198535126f
+#define LLM__SIN_9        2.83754275e-06f
+#define LLM__COS_4        0.0416666456f           // cos(x) = 1 - x^2/2 + x^4 (COS_4 + x^2 (COS_6 ...)), 1.2e-10
+#define LLM__COS_6        -0.00138873095f
+#define LLM__COS_8        2.44323273e-05f
+#define LLM__GELU_1       -1.59576917f            // -2 sqrt(2/pi)
+#define LLM__GELU_3       -0.0713548139f          // times 0.044715
+#define LLM__F32_INF      llm__bits_f32(0x7f800000u)
+#define LLM__F32_NAN      llm__bits_f32(0x7fc00000u)
+
+// Correctly rounded without an instruction: the root of a 50 bit integer has 25 bits, and a float's root is never half way.
+LLM__UNUSED static float llm__sqrt_exact(float x) {
+    uint32_t u = llm__f32_bits(x), m = u & 0x7fffffu, bit;
+    int e = (int)(u >> 23 & 255u) - 150;                                        // x = m * 2^e
+    uint64_t n, root = 0;
+    if ((u & 0x7fffffffu) == 0 || u == 0x7f800000u || llm__f32_is_nan(x)) return x;
+    if (u >> 31) return LLM__F32_NAN;
+    if (e > -150) m |= 0x800000u;
+    else for (e = -149; m < 0x800000u; m <<= 1) e--;
+    if (e % 2 == 0) { m <<= 1; e--; }
+    n = (uint64_t)m << 25;                                                      // sqrt(x) = sqrt(n) * 2^((e - 25) / 2), e - 25 even
+    for (bit = 1u << 24; bit; bit >>= 1)
+        if ((root + bit) * (root + bit) <= n) root += bit;
+    root = (root + 1) >> 1;                                                     // its leading bit adds 1 to the exponent
+    return llm__bits_f32(((uint32_t)((e - 25) / 2 + 150) << 23) + (uint32_t)root);
+}
+static float llm__sqrt(float x) {
+#if LLM__X64 && !defined(__TINYC__)
+    return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
+#elif LLM__ARM64 && !defined(LLM_NO_SIMD) && !defined(__TINYC__)
+    return vget_lane_f32(vsqrt_f32(vdup_n_f32(x)), 0);
+#else
+    return llm__sqrt_exact(x);
+#endif
+}
+
+// Numbers of about 106 bits as unevaluated sums, for what is computed once per model: frequencies must not depend on a libm.
+// (Dekker, "A floating-point technique for extending the available precision", 1971.)
+typedef struct llm__dd { double hi, lo; } llm__dd;
+
+static llm__dd llm__dd_sum(double a, double b) {
+    llm__dd r;
+    double t;
+    r.hi = a + b;
+    t = r.hi - a;
+    r.lo = (a - (r.hi - t)) + (b - t);
+    return r;
+}
+static llm__dd llm__dd_product(double a, double b) {
+    double at = a * 134217729.0, bt = b * 134217729.0;                          // 2^27 + 1: splits into halves of 26 bits
+    double ah = at - (at - a), bh = bt - (bt - b), al = a - ah, bl = b - bh;
+    double hh, hl, lh, ll;
+    llm__dd r;
+    r.hi = a * b;
+    hh = ah * bh; hl = ah * bl; lh = al * bh; ll = al * bl;
+    r.lo = (((hh - r.hi) + hl) + lh) + ll;
+    return r;
+}
+static llm__dd llm__dd_add(llm__dd a, llm__dd b) {
+    llm__dd s = llm__dd_sum(a.hi, b.hi), t = llm__dd_sum(a.lo, b.lo);
+    s = llm__dd_sum(s.hi, s.lo + t.hi);
+    return llm__dd_sum(s.hi, s.lo + t.lo);
+}
+static llm__dd llm__dd_mul(llm__dd a, llm__dd b) {
+    llm__dd p = llm__dd_product(a.hi, b.hi);
+    double x = a.hi * b.lo, y = a.lo * b.hi;
+    return llm__dd_sum(p.hi, p.lo + (x + y));
+}
+static llm__dd llm__dd_of(double a) {
+    llm__dd r;
+    r.hi = a; r.lo = 0.0;
+    return r;
+}
+static llm__dd llm__dd_div(llm__dd a, llm__dd b) {
+    double q = a.hi / b.hi;
+    llm__dd rest = llm__dd_add(a, llm__dd_mul(llm__dd_of(-q), b));
+    return llm__dd_sum(q, rest.hi / b.hi);
+}
+static llm__dd llm__dd_ln2(void) {
+    llm__dd r;
+    r.hi = 0.69314718055994529; r.lo = 2.3190468138462996e-17;
+    return r;
+}
+
+// log(x) for finite x > 0: x = m 2^k, m within a factor sqrt(2) of 1; log(m) = 2 atanh((m - 1)/(m + 1)).
+static llm__dd llm__dd_log(double x) {
+    int k = 0, i;
+    uint64_t u;
+    double m;
+    llm__dd s, z, p;
+    if (x < 2.2250738585072014e-308) { x *= 18014398509481984.0; k = -54; }     // subnormal: times 2^54
+    u = llm__f64_bits(x);
+    k += (int)(u >> 52 & 2047u) - 1023;
+    m = llm__bits_f64((u & 0xfffffffffffffull) | 0x3ff0000000000000ull);
+    if (m > 1.4142135623730951) { m *= 0.5; k++; }
+    s = llm__dd_div(llm__dd_of(m - 1.0), llm__dd_sum(m, 1.0));                  // |s| < 0.1716: s^2 < 0.0295, 18 terms leave 2^-96
+    z = llm__dd_mul(s, s);
+    p = llm__dd_of(0.0);
+    for (i = 18; i >= 0; i--)
+        p = llm__dd_add(llm__dd_mul(p, z), llm__dd_div(llm__dd_of(2.0), llm__dd_of(2.0 * i + 1.0)));
+    return llm__dd_add(llm__dd_mul(p, s), llm__dd_mul(llm__dd_of((double)k), llm__dd_ln2()));
+}
+static double llm__ln(double x) { return llm__dd_log(x).hi; }
+
+// base^exponent for finite base > 0, to 3e-16.
+static double llm__pow(double base, double exponent) {
+    llm__dd t = llm__dd_mul(llm__dd_log(base), llm__dd_of(exponent)), r;
+    double n, e = 0.0;
+    int i, k;
+    if (!(t.hi < 709.0)) return t.hi > 0.0 ? llm__bits_f64(0x7ff0000000000000ull) : t.hi;      // infinity, or NaN as it came
+    if (t.hi < -708.0) return 0.0;
+    n = t.hi * 1.4426950408889634;
+    n = (n + 6755399441055744.0) - 6755399441055744.0;                          // to the nearest integer
+    r = llm__dd_add(t, llm__dd_mul(llm__dd_of(-n), llm__dd_ln2()));             // |r| <= 0.3466
+    for (i = 15; i >= 2; i--) {                                                 // e = (r^2/2! + r^3/3! ...) / r, by Horner
+        double up = e + 1.0;
+        e = up * r.hi / (double)i;
+    }
+    e = 1.0 + (r.hi + (e * r.hi + r.lo * (1.0 + r.hi)));
+    k = (int)n;
+    return e * llm__bits_f64((uint64_t)(k + 1023) << 52);
+}
+
+// N8: a frequency of f radians per position in turns, as a 64 bit fraction: round(2^64 f / (2 pi)), modulo whole turns. f >= 0.
+static uint64_t llm__turns(double f) {
+    llm__dd inverse, t;
+    double high, low;
+    uint64_t turns, below;
+    inverse.hi = 0.15915494309189535; inverse.lo = -9.8393383375912429e-18;     // 1 / (2 pi)
+    t = llm__dd_mul(llm__dd_of(f), inverse);
+    if (!(t.hi < 9007199254740992.0)) return 0;                                 // 2^53 turns per position, or NaN: no fraction is left
+    high = (t.hi - (double)(uint64_t)t.hi) * 18446744073709551616.0;
+    turns = (uint64_t)high;
+    low = (high - (double)turns) + t.lo * 18446744073709551616.0 + 0.5;         // to be added: its floor, of either sign
+    if (!(low > -9223372036854775808.0 && low < 9223372036854775808.0)) return 0;
+    if (low >= 0.0) return turns + (uint64_t)low;
+    below = (uint64_t)-low;
+    return turns - below - (uint64_t)((double)below != -low);
+}
+// The angle position * F, modulo a turn, in 64 bits -> cosine and sine. Odd octants are mirrored into [0, pi/4].
+static void llm__cos_sin(uint64_t turns, float *cosine, float *sine) {
+    uint32_t octant = (uint32_t)(turns >> 61), v = (uint32_t)(turns >> 29);
+    float x = (float)(octant & 1u ? ~v : v) * 1.82864765e-10f;                  // pi/4 * 2^-32
+    float z = x * x, zz = z * z, xz = x * z, s, c, t;
+    s = llm__fma(LLM__SIN_9, z, LLM__SIN_7);
+    s = llm__fma(s, z, LLM__SIN_5);
+    s = llm__fma(s, z, LLM__SIN_3);
+    s = llm__fma(s, xz, x);
+    c = llm__fma(LLM__COS_8, z, LLM__COS_6);
+    c = llm__fma(c, z, LLM__COS_4);
+    c = llm__fma(c, zz, llm__fma(-0.5f, z, 1.0f));
+    if ((octant + 1u) & 2u) { t = s; s = c; c = t; }
+    *cosine = octant >= 2u && octant < 6u ? -c : c;
+    *sine = octant >= 4u ? -s : s;
+}
+
+#ifndef PFD
+#define PFD 4*t->row_bytes
+#endif
+// Asks for n bytes (a multiple of 64) from p + offset on, which may lie behind the end of the tensor: nothing is read there.
+LLM__INLINE void llm__prefetch(const uint8_t *p, size_t offset, size_t n) {
+    uintptr_t at = (uintptr_t)p + offset;
+    size_t i;
+    for (i = 0; i < n; i += 64) LLM__PREFETCH((const char *)(at + i));
+}
+
+// How many rows of float weights to keep in cache while tokens pass by: 28 KB of L1 with two tokens, or 192 KB of L2.
+static size_t llm__block_rows(const llm__tile *t) {
+    const size_t tokens = 2 * sizeof(float) * t->n_cols, l1 = 28672, l2 = 196608;
+    size_t n = tokens < l1 ? (l1 - tokens) / t->row_bytes : 0;
+    if (n < 4) n = l2 / t->row_bytes;
+    return n < 4 ? 4 : n & ~(size_t)3;
+}
+
+//---- scalar lanes: what each primitive means. The other instruction sets give the same bits. ------------------------------------
+
+#if LLM__GNUC && !defined(__OPTIMIZE__)
+#define LLM__LANE static inline LLM__UNUSED      // forced inlining without optimisation makes frames of 30 KB
+#else
+#define LLM__LANE LLM__INLINE
+#endif
+
+typedef struct llm__v16 { float at[16]; } llm__v16;
+
+#define LLM__LANES(expression) \
+    do { int i; for (i = 0; i < 16; i++) r.at[i] = (expression); } while (0)
+
+LLM__LANE llm__v16 llm__v_load_scalar(const float *p) { llm__v16 r; memcpy(&r, p, 64); return r; }
+LLM__LANE void     llm__v_store_scalar(float *p, llm__v16 a) { memcpy(p, &a, 64); }
+LLM__LANE llm__v16 llm__v_set_scalar(float x) { llm__v16 r; LLM__LANES(x); return r; }
+LLM__LANE llm__v16 llm__v_add_scalar(llm__v16 a, llm__v16 b) { llm__v16 r; LLM__LANES(a.at[i] + b.at[i]); return r; }
+LLM__LANE llm__v16 llm__v_sub_scalar(llm__v16 a, llm__v16 b) { llm__v16 r; LLM__LANES(a.at[i] - b.at[i]); return r; }
+LLM__LANE llm__v16 llm__v_mul_scalar(llm__v16 a, llm__v16 b) { llm__v16 r; LLM__LANES(a.at[i] * b.at[i]); return r; }
+LLM__LANE llm__v16 llm__v_div_scalar(llm__v16 a, llm__v16 b) { llm__v16 r; LLM__LANES(a.at[i] / b.at[i]); return r; }
+LLM__LANE llm__v16 llm__v_fma_scalar(llm__v16 a, llm__v16 b, llm__v16 c) {
+    llm__v16 r;
+    LLM__LANES(llm__fma(a.at[i], b.at[i], c.at[i]));
+    return r;
+}
+LLM__LANE llm__v16 llm__v_max_scalar(llm__v16 a, llm__v16 b) { llm__v16 r; LLM__LANES(a.at[i] > b.at[i] ? a.at[i] : b.at[i]); return r; }
+LLM__LANE llm__v16 llm__v_abs_scalar(llm__v16 a) {
+    llm__v16 r;
+    LLM__LANES(llm__bits_f32(llm__f32_bits(a.at[i]) & 0x7fffffffu));
+    return r;
+}
+LLM__LANE llm__v16 llm__v_negate_scalar(llm__v16 a) {
+    llm__v16 r;
+    LLM__LANES(llm__bits_f32(llm__f32_bits(a.at[i]) ^ 0x80000000u));
+    return r;
+}
+// The magnitude a with the sign of b.
+LLM__LANE llm__v16 llm__v_sign_of_scalar(llm__v16 a, llm__v16 b) {
+    llm__v16 r;
+    LLM__LANES(llm__bits_f32((llm__f32_bits(a.at[i]) & 0x7fffffffu) | (llm__f32_bits(b.at[i]) & 0x80000000u)));
+    return r;
+}
+// x < limit ? yes : no; a NaN says no.
+LLM__LANE llm__v16 llm__v_below_scalar(llm__v16 x, llm__v16 limit, llm__v16 yes, llm__v16 no) {
+    llm__v16 r;
+    LLM__LANES(x.at[i] < limit.at[i] ? yes.at[i] : no.at[i]);
+    return r;
+}
+// a * 2^n, where n stands in the low bits of t and the result is a normal number.
+LLM__LANE llm__v16 llm__v_times_2_to_scalar(llm__v16 a, llm__v16 t) {
+    llm__v16 r;
+    LLM__LANES(llm__bits_f32(llm__f32_bits(a.at[i]) + (llm__f32_bits(t.at[i]) << 23)));
+    return r;
+}
+// The first n lanes of a, the others of b.
+LLM__LANE llm__v16 llm__v_first_of_scalar(size_t n, llm__v16 a, llm__v16 b) {
+    llm__v16 r;
+    LLM__LANES((size_t)i < n ? a.at[i] : b.at[i]);
+    return r;
+}
+LLM__LANE float    llm__v_first_scalar(llm__v16 a) { return a.at[0]; }
+// N5: halves onto halves.
+LLM__LANE float llm__v_sum_scalar(llm__v16 a) {
+    int i, step;
+    for (step = 8; step; step /= 2)
+        for (i = 0; i < step; i++) a.at[i] += a.at[i + step];
+    return a.at[0];
+}
+LLM__LANE void llm__v_sum4_scalar(float *out, llm__v16 a, llm__v16 b, llm__v16 c, llm__v16 d) {
+    out[0] = llm__v_sum_scalar(a); out[1] = llm__v_sum_scalar(b); out[2] = llm__v_sum_scalar(c); out[3] = llm__v_sum_scalar(d);
+}
+LLM__LANE float llm__v_highest_scalar(llm__v16 a) {
+    int i, step;
+    for (step = 8; step; step /= 2)
+        for (i = 0; i < step; i++) a.at[i] = a.at[i + step] > a.at[i] ? a.at[i + step] : a.at[i];
+    return a.at[0];
+}
+// Sixteen stored elements as floats, exactly.
+LLM__LANE llm__v16 llm__v_load_elems_scalar(const uint8_t *p, llm__elem elem) {
+    llm__v16 r;
+    uint16_t host[16];
+    switch (elem) {
+    case LLM__HOST_F32: memcpy(&r, p, 64); break;
+    case LLM__HOST_F16: memcpy(host, p, 32); LLM__LANES(llm__f16_to_f32(host[i])); break;
+    case LLM__FILE_F32: LLM__LANES(llm__bits_f32(llm__le32(p + 4 * i))); break;
+    case LLM__FILE_F16: LLM__LANES(llm__f16_to_f32(llm__le16(p + 2 * i))); break;
+    default:            LLM__LANES(llm__bf16_to_f32(llm__le16(p + 2 * i))); break;
+    }
+    return r;
+}
+// N7; returns how many finite lanes were too large.
+LLM__LANE uint32_t llm__v_store_f16_scalar(uint16_t *p, llm__v16 a) {
+    uint32_t i, n = 0, u;
+    for (i = 0; i < 16; i++) {
+        u = llm__f32_bits(a.at[i]) & 0x7fffffffu;
+        n += u >= 0x477ff000u && u < 0x7f800000u;                               // 65520
+        p[i] = llm__f32_to_f16(a.at[i]);
+    }
+    return n;
+}
+// The largest |bits| of 32 lanes.
+LLM__LANE uint32_t llm__v_highest_bits_scalar(llm__v16 a, llm__v16 b) {
+    uint32_t m = 0, u, i;
+    for (i = 0; i < 32; i++) {
+        u = llm__f32_bits(i < 16 ? a.at[i] : b.at[i - 16]) & 0x7fffffffu;
+        m = u > m ? u : m;
+    }
+    return m;
+}
+// Lanes within +-127, rounded half to even, as bytes, and their sum.
+LLM__LANE int16_t llm__v_store_q8_scalar(int8_t *q, llm__v16 a) {
+    int32_t i, v, sum = 0;
+    for (i = 0; i < 16; i++) {
+        v = (int32_t)(llm__f32_bits(a.at[i] + LLM__ROUND_MAGIC) - 0x4b400000u);
+        q[i] = (int8_t)v;
+        sum += v;
+    }
+    return (int16_t)sum;
+}
+LLM__LANE bool llm__v_any_nan_or_inf_scalar(llm__v16 a) {                     // +inf only
+    uint32_t i, u, bad = 0;
+    for (i = 0; i < 16; i++) {
+        u = llm__f32_bits(a.at[i]);
+        bad |= (u & 0x7fffffffu) > 0x7f800000u || u == 0x7f800000u;
+    }
+    return bad != 0;
+}
+// 32 floats: those at even places, those at odd places; and back.
+LLM__LANE void llm__v_load_pairs_scalar(const float *p, llm__v16 *even, llm__v16 *odd) {
+    int i;
+    for (i = 0; i < 16; i++) { even->at[i] = p[2 * i]; odd->at[i] = p[2 * i + 1]; }
+}
+LLM__LANE void llm__v_store_pairs_scalar(float *p, llm__v16 even, llm__v16 odd) {
+    int i;
+    for (i = 0; i < 16; i++) { p[2 * i] = even.at[i]; p[2 * i + 1] = odd.at[i]; }
+}
+
+//---- AVX2 + FMA + F16C: two registers ------------------------------------------------------------------------------------------
+
+#if LLM__HAS_AVX2
+#define LLM__VT_AVX2 LLM__TARGET("avx2,fma,f16c")
+#define LLM__VI_AVX2 LLM__LANE LLM__VT_AVX2
+
+typedef struct llm__v16_avx2 { __m256 lo, hi; } llm__v16_avx2;
+
+#define LLM__HALVES(lo_value, hi_value) \
+    llm__v16_avx2 r; r.lo = (lo_value); r.hi = (hi_value); return r
+
+LLM__VI_AVX2 llm__v16_avx2 llm__v_load_avx2(const float *p) { LLM__HALVES(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
+LLM__VI_AVX2 void llm__v_store_avx2(float *p, llm__v16_avx2 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
+LLM__VI_AVX2 llm__v16_avx2 llm__v_set_avx2(float x) { LLM__HALVES(_mm256_set1_ps(x), r.lo); }
+LLM__VI_AVX2 llm__v16_avx2 llm__v_add_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
+    LLM__HALVES(_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_sub_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
+    LLM__HALVES(_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_mul_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
+    LLM__HALVES(_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_div_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
+    LLM__HALVES(_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_fma_avx2(llm__v16_avx2 a, llm__v16_avx2 b, llm__v16_avx2 c) {
+    LLM__HALVES(_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_max_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
+    LLM__HALVES(_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_abs_avx2(llm__v16_avx2 a) {
+    __m256 sign = _mm256_set1_ps(-0.0f);
+    LLM__HALVES(_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_negate_avx2(llm__v16_avx2 a) {
+    __m256 sign = _mm256_set1_ps(-0.0f);
+    LLM__HALVES(_mm256_xor_ps(sign, a.lo), _mm256_xor_ps(sign, a.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_sign_of_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
+    __m256 sign = _mm256_set1_ps(-0.0f);
+    LLM__HALVES(_mm256_or_ps(_mm256_andnot_ps(sign, a.lo), _mm256_and_ps(sign, b.lo)),
+                _mm256_or_ps(_mm256_andnot_ps(sign, a.hi), _mm256_and_ps(sign, b.hi)));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_below_avx2(llm__v16_avx2 x, llm__v16_avx2 limit, llm__v16_avx2 yes, llm__v16_avx2 no) {
+    LLM__HALVES(_mm256_blendv_ps(no.lo, yes.lo, _mm256_cmp_ps(x.lo, limit.lo, _CMP_LT_OQ)),
+                _mm256_blendv_ps(no.hi, yes.hi, _mm256_cmp_ps(x.hi, limit.hi, _CMP_LT_OQ)));
+}
+LLM__VI_AVX2 __m256 llm__v8_times_2_to_avx2(__m256 a, __m256 t) {
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(t), 23)));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_times_2_to_avx2(llm__v16_avx2 a, llm__v16_avx2 t) {
+    LLM__HALVES(llm__v8_times_2_to_avx2(a.lo, t.lo), llm__v8_times_2_to_avx2(a.hi, t.hi));
+}
+LLM__VI_AVX2 llm__v16_avx2 llm__v_first_of_avx2(size_t n, llm__v16_avx2 a, llm__v16_avx2 b) {
+    __m256i at = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), count = _mm256_set1_epi32((int)n);
+    __m256i lo = _mm256_cmpgt_epi32(count, at), hi = _mm256_cmpgt_epi32(count, _mm256_add_epi32(at, _mm256_set1_epi32(8)));
+    LLM__HALVES(_mm256_blendv_ps(b.lo, a.lo, _mm256_castsi256_ps(lo)), _mm256_blendv_ps(b.hi, a.hi, _mm256_castsi256_ps(hi)));
+}
+LLM__VI_AVX2 float llm__v_first_avx2(llm__v16_avx2 a) { return _mm256_cvtss_f32(a.lo); }
+LLM__VI_AVX2 float llm__v_sum_avx2(llm__v16_avx2 a) {
+    __m256 t = _mm256_add_ps(a.lo, a.hi);
+    __m128 u = _mm_add_ps(_mm256_castps256_ps128(t), _mm256_extractf128_ps(t, 1));
+    u = _mm_add_ps(u, _mm_movehl_ps(u, u));
+    return _mm_cvtss_f32(_mm_add_ss(u, _mm_shuffle_ps(u, u, 1)));
+}
+// Four trees at a time: the same additions, in lanes of the same register.
+LLM__VI_AVX2 void llm__v_sum4_avx2(float *out, llm__v16_avx2 a, llm__v16_avx2 b, llm__v16_avx2 c, llm__v16_avx2 d) {
+    __m256 ta = _mm256_add_ps(a.lo, a.hi), tb = _mm256_add_ps(b.lo, b.hi), tc = _mm256_add_ps(c.lo, c.hi), td = _mm256_add_ps(d.lo, d.hi);
+    __m256 ac = _mm256_add_ps(_mm256_permute2f128_ps(ta, tc, 0x20), _mm256_permute2f128_ps(ta, tc, 0x31));      // a 0..3 | c 0..3
+    __m256 bd = _mm256_add_ps(_mm256_permute2f128_ps(tb, td, 0x20), _mm256_permute2f128_ps(tb, td, 0x31));
+    __m256 u = _mm256_add_ps(_mm256_shuffle_ps(ac, bd, 0x44), _mm256_shuffle_ps(ac, bd, 0xee));                 // a a b b | c c d d
+    u = _mm256_add_ps(_mm256_shuffle_ps(u, u, 0x88), _mm256_shuffle_ps(u, u, 0xdd));                            // a b .. | c d ..
+    _mm_storeu_ps(out, _mm_movelh_ps(_mm256_castps256_ps128(u), _mm256_extractf128_ps(u, 1)));
+}
+LLM__VI_AVX2 float llm__v_highest_avx2(llm__v16_avx2 a) {
+    __m256 t = _mm256_max_ps(a.hi, a.lo);
+    __m128 u = _mm_max_ps(_mm256_extractf128_ps(t, 1), _mm256_castps256_ps128(t));
+    u = _mm_max_ps(_mm_movehl_ps(u, u), u);
+    return _mm_cvtss_f32(_mm_max_ss(_mm_shuffle_ps(u, u, 1), u));
+}
+LLM__VI_AVX2 __m256 llm__v8_bf16_avx2(const uint8_t *p) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)), 16));
+}
+LLM__VI_AVX2 __m256 llm__v8_f16_avx2(const uint8_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+LLM__VI_AVX2 __m256 llm__v8_f32_avx2(const uint8_t *p) { return _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+LLM__VI_AVX2 llm__v16_avx2 llm__v_load_elems_avx2(const uint8_t *p, llm__elem elem) {
+    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) { LLM__HALVES(llm__v8_f32_avx2(p), llm__v8_f32_avx2(p + 32)); }
+    if (elem == LLM__FILE_BF16) { LLM__HALVES(llm__v8_bf16_avx2(p), llm__v8_bf16_avx2(p + 16)); }
+    { LLM__HALVES(llm__v8_f16_avx2(p), llm__v8_f16_avx2(p + 16)); }
+}
+// The conversion would round 65520 and more to infinity.
+LLM__VI_AVX2 uint32_t llm__v8_store_f16_avx2(uint16_t *p, __m256 a) {
+    __m256 sign = _mm256_set1_ps(-0.0f), size = _mm256_andnot_ps(sign, a);
+    __m256 large = _mm256_and_ps(_mm256_cmp_ps(size, _mm256_set1_ps(65520.0f), _CMP_GE_OQ),
+                                 _mm256_cmp_ps(size, _mm256_set1_ps(LLM__F32_INF), _CMP_LT_OQ));
+    uint32_t n = 0, bits = (uint32_t)_mm256_movemask_ps(large);
+    if (bits) a = _mm256_blendv_ps(a, _mm256_or_ps(_mm256_and_ps(sign, a), _mm256_set1_ps(65504.0f)), large);
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    for (; bits; bits &= bits - 1) n++;
+    return n;
+}
+LLM__VI_AVX2 uint32_t llm__v_store_f16_avx2(uint16_t *p, llm__v16_avx2 a) {
+    uint32_t n = llm__v8_store_f16_avx2(p, a.lo);
+    return n + llm__v8_store_f16_avx2(p + 8, a.hi);
+}
+LLM__VI_AVX2 uint32_t llm__v_highest_bits_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
+    __m256i size = _mm256_set1_epi32(0x7fffffff);
+    __m256i x = _mm256_max_epi32(_mm256_and_si256(size, _mm256_castps_si256(a.lo)), _mm256_and_si256(size, _mm256_castps_si256(a.hi)));
+    __m256i y = _mm256_max_epi32(_mm256_and_si256(size, _mm256_castps_si256(b.lo)), _mm256_and_si256(size, _mm256_castps_si256(b.hi)));
+    __m128i m;
+    x = _mm256_max_epi32(x, y);
+    m = _mm_max_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1)));
+}
+LLM__VI_AVX2 int16_t llm__v_store_q8_avx2(int8_t *q, llm__v16_avx2 a) {
+    __m256i i16 = _mm256_packs_epi32(_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi));
+    __m128i s, i8;
+    i16 = _mm256_permute4x64_epi64(i16, 0xd8);
+    i8 = _mm_packs_epi16(_mm256_castsi256_si128(i16), _mm256_extracti128_si256(i16, 1));
+    _mm_storeu_si128((__m128i *)(void *)q, i8);
+    s = _mm_add_epi16(_mm256_castsi256_si128(i16), _mm256_extracti128_si256(i16, 1));
+    s = _mm_madd_epi16(s, _mm_set1_epi16(1));
+    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+    return (int16_t)_mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+}
+LLM__VI_AVX2 __m256i llm__v8_nan_or_inf_avx2(__m256 a) {
+    __m256i u = _mm256_castps_si256(a), inf = _mm256_set1_epi32(0x7f800000);
+    return _mm256_or_si256(_mm256_cmpeq_epi32(u, inf), _mm256_cmpgt_epi32(_mm256_and_si256(u, _mm256_set1_epi32(0x7fffffff)), inf));
+}
+LLM__VI_AVX2 bool llm__v_any_nan_or_inf_avx2(llm__v16_avx2 a) {
+    return _mm256_movemask_epi8(_mm256_or_si256(llm__v8_nan_or_inf_avx2(a.lo), llm__v8_nan_or_inf_avx2(a.hi))) != 0;
+}
+LLM__VI_AVX2 __m256 llm__v8_in_order_avx2(__m256 a) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(a), 0xd8)); }
+LLM__VI_AVX2 void llm__v_load_pairs_avx2(const float *p, llm__v16_avx2 *even, llm__v16_avx2 *odd) {
+    __m256 a = _mm256_loadu_ps(p), b = _mm256_loadu_ps(p + 8), c = _mm256_loadu_ps(p + 16), d = _mm256_loadu_ps(p + 24);
+    even->lo = llm__v8_in_order_avx2(_mm256_shuffle_ps(a, b, 0x88)); odd->lo = llm__v8_in_order_avx2(_mm256_shuffle_ps(a, b, 0xdd));
+    even->hi = llm__v8_in_order_avx2(_mm256_shuffle_ps(c, d, 0x88)); odd->hi = llm__v8_in_order_avx2(_mm256_shuffle_ps(c, d, 0xdd));
+}
+LLM__VI_AVX2 void llm__v8_store_pairs_avx2(float *p, __m256 even, __m256 odd) {
+    __m256 a = _mm256_unpacklo_ps(even, odd), b = _mm256_unpackhi_ps(even, odd);       // pairs 0 1 4 5, 2 3 6 7
+    _mm256_storeu_ps(p, _mm256_permute2f128_ps(a, b, 0x20));
+    _mm256_storeu_ps(p + 8, _mm256_permute2f128_ps(a, b, 0x31));
+}
+LLM__VI_AVX2 void llm__v_store_pairs_avx2(float *p, llm__v16_avx2 even, llm__v16_avx2 odd) {
+    llm__v8_store_pairs_avx2(p, even.lo, odd.lo);
+    llm__v8_store_pairs_avx2(p + 16, even.hi, odd.hi);
+}
+#endif
+#endif // whole
+
+//---- begin pass ----------------------------------------------------------------------------------------------------------------
+// Read once per instruction set. LLM__V(name) is that set's name, LLM__V16 its sixteen lanes, LLM__VT what a function needs in front,
+// LLM__VI the same for one that is part of a kernel.
+#ifdef LLM__PASS
+
+LLM__VI LLM__V16 LLM__V(v_load_n)(const float *p, size_t n) {       // the other lanes are +0
+    float part[16];
+    if (n >= 16) return LLM__V(v_load)(p);
+    memset(part, 0, sizeof part);
+    memcpy(part, p, n * sizeof *p);
+    return LLM__V(v_load)(part);
+}
+LLM__VI void LLM__V(v_store_n)(float *p, LLM__V16 a, size_t n) {
+    float part[16];
+    if (n >= 16) { LLM__V(v_store)(p, a); return; }
+    LLM__V(v_store)(part, a);
+    memcpy(p, part, n * sizeof *p);
+}
+LLM__VI LLM__V16 LLM__V(v_load_elems_n)(const uint8_t *p, llm__elem elem, size_t n) {
+    uint8_t part[64];
+    memset(part, 0, sizeof part);
+    memcpy(part, p, n * LLM__ELEM_BYTES(elem));
+    return LLM__V(v_load_elems)(part, elem);
+}
+// Lanes from n on stay untouched: adding +0 to them would change -0.
+LLM__VI LLM__V16 LLM__V(v_fma_n)(LLM__V16 a, LLM__V16 b, LLM__V16 c, size_t n) {
+    LLM__V16 r = LLM__V(v_fma)(a, b, c);
+    return n >= 16 ? r : LLM__V(v_first_of)(n, r, c);
+}
+
+// N6. At most @EXP_ULP@ ulp. The two selections at the end cover what the polynomial was not made for; x + inf keeps a NaN.
+LLM__VI LLM__V16 LLM__V(v_exp)(LLM__V16 x) {
+    LLM__V16 one = LLM__V(v_set)(1.0f), magic = LLM__V(v_set)(LLM__ROUND_MAGIC);
+    LLM__V16 t = LLM__V(v_fma)(x, LLM__V(v_set)(LLM__LOG2E), magic);
+    LLM__V16 n = LLM__V(v_sub)(t, magic), r, p;
+    r = LLM__V(v_fma)(n, LLM__V(v_set)(-LLM__LN2_HIGH), x);
+    r = LLM__V(v_fma)(n, LLM__V(v_set)(-LLM__LN2_LOW), r);
+    p = LLM__V(v_set)(LLM__EXP_6);
+    p = LLM__V(v_fma)(p, r, LLM__V(v_set)(LLM__EXP_5));
+    p = LLM__V(v_fma)(p, r, LLM__V(v_set)(LLM__EXP_4));
+    p = LLM__V(v_fma)(p, r, LLM__V(v_set)(LLM__EXP_3));
+    p = LLM__V(v_fma)(p, r, LLM__V(v_set)(LLM__EXP_2));
+    p = LLM__V(v_fma)(p, r, one);
+    p = LLM__V(v_fma)(p, r, one);
+    p = LLM__V(v_times_2_to)(p, t);                                             // -126 <= n <= 127, and p * 2^n is normal
+    p = LLM__V(v_below)(x, LLM__V(v_set)(88.0000076f), p, LLM__V(v_add)(x, LLM__V(v_set)(LLM__F32_INF)));       // next after 88
+    return LLM__V(v_below)(x, LLM__V(v_set)(-87.0f), LLM__V(v_set)(0.0f), p);
+}
+// At most @TANH_ULP@ ulp.
+LLM__VI LLM__V16 LLM__V(v_tanh)(LLM__V16 x) {
+    LLM__V16 a = LLM__V(v_abs)(x), z = LLM__V(v_mul)(a, a), one = LLM__V(v_set)(1.0f), two = LLM__V(v_set)(2.0f), p, e;
+    p = LLM__V(v_set)(LLM__TANH_11);
+    p = LLM__V(v_fma)(p, z, LLM__V(v_set)(LLM__TANH_9));
+    p = LLM__V(v_fma)(p, z, LLM__V(v_set)(LLM__TANH_7));
+    p = LLM__V(v_fma)(p, z, LLM__V(v_set)(LLM__TANH_5));
+    p = LLM__V(v_fma)(p, z, LLM__V(v_set)(LLM__TANH_3));
+    p = LLM__V(v_fma)(p, LLM__V(v_mul)(z, a), a);
+    e = LLM__V(v_exp)(LLM__V(v_add)(a, a));
+    e = LLM__V(v_sub)(one, LLM__V(v_div)(two, LLM__V(v_add)(e, one)));
+    return LLM__V(v_sign_of)(LLM__V(v_below)(a, LLM__V(v_set)(LLM__TANH_SMALL), p, e), x);
+}
+
+static LLM__VT void LLM__V(vec_quantize)(const float *x, size_t n, int8_t *q, float *d, int16_t *s16) {
+    size_t i;
+    for (i = 0; i < n / 32; i++, x += 32, q += 32) {
+        LLM__V16 a = LLM__V(v_load)(x), b = LLM__V(v_load)(x + 16), r;
+        uint32_t m = LLM__V(v_highest_bits)(a, b);
+        if (m < 0x1f800000u || m >= 0x7f800000u) {                              // below 2^-64, or not finite
+            memset(q, 0, 32);
+            s16[2 * i] = s16[2 * i + 1] = 0;
+            d[i] = m < 0x1f800000u ? 0.0f : LLM__F32_NAN;
+            continue;
+        }
+        d[i] = llm__bits_f32(m) / 127.0f;
+        r = LLM__V(v_set)(127.0f / llm__bits_f32(m));
+        s16[2 * i] = LLM__V(v_store_q8)(q, LLM__V(v_mul)(a, r));
+        s16[2 * i + 1] = LLM__V(v_store_q8)(q + 16, LLM__V(v_mul)(b, r));
+    }
+}
+
+static LLM__VT void LLM__V(vec_rmsnorm)(float *y, const float *x, const float *w, size_t n, float eps) {
+    LLM__V16 acc = LLM__V(v_set)(0.0f), a, r;
+    float mean;
+    size_t i;
+    for (i = 0; i < n; i += 16) {
+        a = LLM__V(v_load_n)(x + i, n - i);
+        acc = LLM__V(v_fma_n)(a, a, acc, n - i);
+    }
+    mean = LLM__V(v_sum)(acc) / (float)n;
+    r = LLM__V(v_set)(1.0f / llm__sqrt(mean + eps));
+    for (i = 0; i < n; i += 16) {
+        a = LLM__V(v_mul)(LLM__V(v_load_n)(x + i, n - i), r);
+        if (w) a = LLM__V(v_mul)(a, LLM__V(v_load_n)(w + i, n - i));
+        LLM__V(v_store_n)(y + i, a, n - i);
+    }
+}
+
+static LLM__VT void LLM__V(vec_add)(float *y, const float *x, size_t n) {
+    size_t i;
+    for (i = 0; i < n; i += 16)
+        LLM__V(v_store_n)(y + i, LLM__V(v_add)(LLM__V(v_load_n)(y + i, n - i), LLM__V(v_load_n)(x + i, n - i)), n - i);
+}
+static LLM__VT void LLM__V(vec_add_scaled)(float *y, const float *x, float s, size_t n) {
+    LLM__V16 scale = LLM__V(v_set)(s);
+    size_t i;
+    for (i = 0; i < n; i += 16)
+        LLM__V(v_store_n)(y + i, LLM__V(v_fma)(scale, LLM__V(v_load_n)(x + i, n - i), LLM__V(v_load_n)(y + i, n - i)), n - i);
+}
+static LLM__VT void LLM__V(vec_scale)(float *y, float s, size_t n) {
+    LLM__V16 scale = LLM__V(v_set)(s);
+    size_t i;
+    for (i = 0; i < n; i += 16)
+        LLM__V(v_store_n)(y + i, LLM__V(v_mul)(LLM__V(v_load_n)(y + i, n - i), scale), n - i);
+}
+static LLM__VT void LLM__V(vec_affine)(float *y, float s, const float *bias, size_t n, bool bias_first) {
+    LLM__V16 scale = LLM__V(v_set)(s), a;
+    size_t i;
+    for (i = 0; i < n; i += 16) {
+        a = LLM__V(v_load_n)(y + i, n - i);
+        if (bias && bias_first) a = LLM__V(v_add)(a, LLM__V(v_load_n)(bias + i, n - i));
+        a = LLM__V(v_mul)(a, scale);
+        if (bias && !bias_first) a = LLM__V(v_add)(a, LLM__V(v_load_n)(bias + i, n - i));
+        LLM__V(v_store_n)(y + i, a, n - i);
+    }
+}
+
+// silu(x) = x / (1 + exp(-x)). gelu in its tanh form is x / (1 + exp(-2 sqrt(2/pi) (x + 0.044715 x^3))): the same function, since
+// (1 + tanh(t)) / 2 = 1 / (1 + exp(-2t)), but it does not cancel for negative x and needs no tanh.
+static LLM__VT void LLM__V(vec_glu)(float *y, const float *gate, const float *up, size_t n, llm__act act) {
+    LLM__V16 one = LLM__V(v_set)(1.0f), a, t;
+    size_t i;
+    for (i = 0; i < n; i += 16) {
+        a = LLM__V(v_load_n)(gate + i, n - i);
+        if (act == LLM__ACT_SILU) {
+            t = LLM__V(v_negate)(a);
+        } else {
+            t = LLM__V(v_fma)(LLM__V(v_mul)(a, a), LLM__V(v_set)(LLM__GELU_3), LLM__V(v_set)(LLM__GELU_1));
+            t = LLM__V(v_mul)(a, t);
+        }
+        a = LLM__V(v_div)(a, LLM__V(v_add)(one, LLM__V(v_exp)(t)));
+        LLM__V(v_store_n)(y + i, LLM__V(v_mul)(a, LLM__V(v_load_n)(up + i, n - i)), n - i);
+    }
+}
+
+LLM__VI LLM__V16 LLM__V(v_softcap)(LLM__V16 x, LLM__V16 cap) {
+    return LLM__V(v_mul)(cap, LLM__V(v_tanh)(LLM__V(v_div)(x, cap)));
+}
+static LLM__VT void LLM__V(vec_softcap)(float *x, float cap, size_t n) {
+    LLM__V16 c = LLM__V(v_set)(cap);
+    size_t i;
+    for (i = 0; i < n; i += 16) LLM__V(v_store_n)(x + i, LLM__V(v_softcap)(LLM__V(v_load_n)(x + i, n - i), c), n - i);
+}
+
+LLM__VI float LLM__V(highest)(const float *x, size_t n) {
+    LLM__V16 lowest = LLM__V(v_set)(-LLM__F32_INF), m = lowest, a;
+    size_t i;
+    for (i = 0; i < n; i += 16) {
+        a = LLM__V(v_load_n)(x + i, n - i);
+        if (n - i < 16) a = LLM__V(v_first_of)(n - i, a, lowest);
+        m = LLM__V(v_max)(a, m);
+    }
+    return LLM__V(v_highest)(m);
+}
+static LLM__VT void LLM__V(vec_softmax)(float *x, size_t n) {
+    LLM__V16 zero = LLM__V(v_set)(0.0f), m = LLM__V(v_set)(LLM__V(highest)(x, n)), acc = zero, a;
+    size_t i;
+    for (i = 0; i < n; i += 16) {
+        a = LLM__V(v_exp)(LLM__V(v_sub)(LLM__V(v_load_n)(x + i, n - i), m));
+        LLM__V(v_store_n)(x + i, a, n - i);
+        if (n - i < 16) a = LLM__V(v_first_of)(n - i, a, zero);                 // + 0 to a lane that is never -0
+        acc = LLM__V(v_add)(acc, a);
+    }
+    acc = LLM__V(v_set)(LLM__V(v_sum)(acc));
+    for (i = 0; i < n; i += 16) LLM__V(v_store_n)(x + i, LLM__V(v_div)(LLM__V(v_load_n)(x + i, n - i), acc), n - i);
+}
+
+static LLM__VT float LLM__V(vec_max)(const float *x, size_t n, bool *bad) {
+    float m = LLM__V(highest)(x, n);
+    bool found = false;
+    size_t i;
+    for (i = 0; i < n; i += 16) found |= LLM__V(v_any_nan_or_inf)(LLM__V(v_load_n)(x + i, n - i));
+    *bad = found || llm__f32_bits(m) == 0xff800000u;
+    return m;
+}
+static LLM__VT void LLM__V(vec_exp_weights)(uint64_t *w, const float *x, float max, size_t n) {
+    LLM__V16 m = LLM__V(v_set)(max);
+    float e[16];
+    size_t i, j;
+    for (i = 0; i < n; i += 16) {
+        LLM__V(v_store)(e, LLM__V(v_exp)(LLM__V(v_sub)(LLM__V(v_load_n)(x + i, n - i), m)));
+        for (j = 0; j < 16 && j < n - i; j++)
+            w[i + j] = llm__f32_bits(e[j]) <= 0x3f800000u ? (uint64_t)(e[j] * 4294967296.0f) : 0;       // x <= max, so e <= 1, unless NaN
+    }
+}
+
+static LLM__VT void LLM__V(vec_to_f16)(uint16_t *dst, const float *src, size_t n, uint64_t *n_saturated) {
+    uint16_t part[16];
+    uint64_t saturated = 0;
+    size_t i;
+    for (i = 0; i + 16 <= n; i += 16) saturated += LLM__V(v_store_f16)(dst + i, LLM__V(v_load)(src + i));
+    if (i < n) {
+        saturated += LLM__V(v_store_f16)(part, LLM__V(v_load_n)(src + i, n - i));
+        memcpy(dst + i, part, (n - i) * sizeof *dst);
+    }
+    if (n_saturated) *n_saturated += saturated;
+}
+
+// N8: y0 = fma(x0, c, -(x1 s)), y1 = fma(x0, s, x1 c).
+LLM__VI void LLM__V(v_rotate)(LLM__V16 *x0, LLM__V16 *x1, LLM__V16 c, LLM__V16 s) {
+    LLM__V16 y0 = LLM__V(v_fma)(*x0, c, LLM__V(v_negate)(LLM__V(v_mul)(*x1, s)));
+    *x1 = LLM__V(v_fma)(*x0, s, LLM__V(v_mul)(*x1, c));
+    *x0 = y0;
+}
+static LLM__VT void LLM__V(vec_rope)(float *x, const float *cos_sin, size_t n_pairs, bool neighbours) {
+    LLM__V16 a, b, c, s;
+    float angles[32], pairs[32];
+    size_t i, n;
+    for (i = 0; i < n_pairs; i += 16) {
+        const float *cs = cos_sin + 2 * i;
+        n = n_pairs - i;
+        if (n < 16) {
+            memset(angles, 0, sizeof angles);
+            memcpy(angles, cs, 2 * n * sizeof *cs);
+            cs = angles;
+        }
+        LLM__V(v_load_pairs)(cs, &c, &s);
+        if (!neighbours) {
+            a = LLM__V(v_load_n)(x + i, n);
+            b = LLM__V(v_load_n)(x + n_pairs + i, n);
+            LLM__V(v_rotate)(&a, &b, c, s);
+            LLM__V(v_store_n)(x + i, a, n);
+            LLM__V(v_store_n)(x + n_pairs + i, b, n);
+        } else {
+            float *at = x + 2 * i;
+            if (n < 16) {
+                memset(pairs, 0, sizeof pairs);
+                memcpy(pairs, at, 2 * n * sizeof *at);
+                at = pairs;
+            }
+            LLM__V(v_load_pairs)(at, &a, &b);
+            LLM__V(v_rotate)(&a, &b, c, s);
+            LLM__V(v_store_pairs)(at, a, b);
+            if (n < 16) memcpy(x + 2 * i, pairs, 2 * n * sizeof *x);
+        }
+    }
+}
+
+// N5 dots of weights that are floats. Four rows and one token, or two rows and two tokens, go side by side: eight chains of fma.
+// Rows or tokens that are not there repeat the last one and are not stored.
+LLM__VI void LLM__V(dots4x1)(const llm__tile *t, const float *x, uint32_t row, float *out, llm__elem elem) {
+    const uint32_t last = t->n_rows - 1, n = t->n_cols;
+    const uint8_t *p0 = t->w + t->row_bytes * row, *p1 = t->w + t->row_bytes * LLM__MIN(row + 1, last);
+    const uint8_t *p2 = t->w + t->row_bytes * LLM__MIN(row + 2, last), *p3 = t->w + t->row_bytes * LLM__MIN(row + 3, last);
+    LLM__V16 a0 = LLM__V(v_set)(0.0f), a1 = a0, a2 = a0, a3 = a0, v;
+    float sums[4];
+    uint32_t i;
+    for (i = 0; i + 16 <= n; i += 16) {
+        size_t at = i * LLM__ELEM_BYTES(elem);
+        llm__prefetch(p0 + PFD, 4 * at, 64 * LLM__ELEM_BYTES(elem));
+        v = LLM__V(v_load)(x + i);
+        a0 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p0 + at, elem), a0);
+        a1 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p1 + at, elem), a1);
+        a2 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p2 + at, elem), a2);
+        a3 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p3 + at, elem), a3);
+    }
+    if (i < n) {
+        size_t at = i * LLM__ELEM_BYTES(elem);
+        v = LLM__V(v_load_n)(x + i, n - i);
+        a0 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p0 + at, elem, n - i), a0, n - i);
+        a1 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p1 + at, elem, n - i), a1, n - i);
+        a2 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p2 + at, elem, n - i), a2, n - i);
+        a3 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p3 + at, elem, n - i), a3, n - i);
+    }
+    LLM__V(v_sum4)(sums, a0, a1, a2, a3);
+    memcpy(out + row, sums, LLM__MIN(t->n_rows - row, 4u) * sizeof *out);
+}
+LLM__VI void LLM__V(dots2x2)(const llm__tile *t, const float *x0, const float *x1, uint32_t row, float *sums, llm__elem elem) {
+    const uint32_t n = t->n_cols;
+    const uint8_t *p0 = t->w + t->row_bytes * row, *p1 = t->w + t->row_bytes * LLM__MIN(row + 1, t->n_rows - 1);
+    LLM__V16 a00 = LLM__V(v_set)(0.0f), a01 = a00, a10 = a00, a11 = a00, w0, w1, v;
+    uint32_t i;
+    for (i = 0; i + 16 <= n; i += 16) {
+        w0 = LLM__V(v_load_elems)(p0 + i * LLM__ELEM_BYTES(elem), elem);
+        w1 = LLM__V(v_load_elems)(p1 + i * LLM__ELEM_BYTES(elem), elem);
+        v = LLM__V(v_load)(x0 + i);
+        a00 = LLM__V(v_fma)(v, w0, a00);
+        a01 = LLM__V(v_fma)(v, w1, a01);
+        v = LLM__V(v_load)(x1 + i);
+        a10 = LLM__V(v_fma)(v, w0, a10);
+        a11 = LLM__V(v_fma)(v, w1, a11);
+    }
+    if (i < n) {
+        w0 = LLM__V(v_load_elems_n)(p0 + i * LLM__ELEM_BYTES(elem), elem, n - i);
+        w1 = LLM__V(v_load_elems_n)(p1 + i * LLM__ELEM_BYTES(elem), elem, n - i);
+        v = LLM__V(v_load_n)(x0 + i, n - i);
+        a00 = LLM__V(v_fma_n)(v, w0, a00, n - i);
+        a01 = LLM__V(v_fma_n)(v, w1, a01, n - i);
+        v = LLM__V(v_load_n)(x1 + i, n - i);
+        a10 = LLM__V(v_fma_n)(v, w0, a10, n - i);
+        a11 = LLM__V(v_fma_n)(v, w1, a11, n - i);
+    }
+    LLM__V(v_sum4)(sums, a00, a01, a10, a11);
+}
+// A block of rows meets all tokens before the next one is touched: it stays in the first cache with two tokens, else in the second.
+LLM__VI void LLM__V(matmul)(const llm__tile *t, llm__elem elem) {
+    const float *x = t->x->f + (size_t)t->x->n * t->token;
+    const size_t step = t->x->n, n_block = llm__block_rows(t);
+    float sums[4];
+    uint32_t row, i, begin, end, n;
+    for (begin = 0; begin < t->n_rows; begin = end) {
+        end = t->n_rows - begin <= n_block ? t->n_rows : begin + (uint32_t)n_block;
+        for (i = 0; i + 2 <= t->n_tokens; i += 2)
+            for (row = begin; row < end; row += 2) {
+                LLM__V(dots2x2)(t, x + step * i, x + step * (i + 1), row, sums, elem);
+                n = LLM__MIN(end - row, 2u);
+                memcpy(t->out + t->ld * i + row, sums, n * sizeof *sums);
+                memcpy(t->out + t->ld * (i + 1) + row, sums + 2, n * sizeof *sums);
+            }
+        if (i < t->n_tokens)
+            for (row = begin; row < end; row += 4) LLM__V(dots4x1)(t, x + step * i, row, t->out + t->ld * i, elem);
+    }
+}
+static LLM__VT void LLM__V(vec_matmul_f32)(const llm__tile *t) { LLM__V(matmul)(t, LLM__FILE_F32); }
+static LLM__VT void LLM__V(vec_matmul_f16)(const llm__tile *t) { LLM__V(matmul)(t, LLM__FILE_F16); }
+static LLM__VT void LLM__V(vec_matmul_bf16)(const llm__tile *t) { LLM__V(matmul)(t, LLM__FILE_BF16); }
+
+// Attention, N7. A chunk's scores of one query lie at s[position in the chunk]; lo..hi-1 are those it sees.
+LLM__VI void LLM__V(scores1)(float *s, const float *q, const uint8_t *k, size_t stride, uint32_t n,
+                                   uint32_t lo, uint32_t hi, llm__elem elem) {
+    uint32_t j, i;
+    for (j = lo & ~3u; j < hi; j += 4) {                                        // four positions; outside lo..hi-1 the nearest inside
+        const uint8_t *p0 = k + stride * LLM__MAX(j, lo), *p1 = k + stride * LLM__MIN(LLM__MAX(j + 1, lo), hi - 1);
+        const uint8_t *p2 = k + stride * LLM__MIN(LLM__MAX(j + 2, lo), hi - 1), *p3 = k + stride * LLM__MIN(j + 3, hi - 1);
+        LLM__V16 a0 = LLM__V(v_set)(0.0f), a1 = a0, a2 = a0, a3 = a0, v;
+        for (i = 0; i + 16 <= n; i += 16) {
+            size_t at = i * LLM__ELEM_BYTES(elem);
+            v = LLM__V(v_load)(q + i);
+            a0 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p0 + at, elem), a0);
+            a1 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p1 + at, elem), a1);
+            a2 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p2 + at, elem), a2);
+            a3 = LLM__V(v_fma)(v, LLM__V(v_load_elems)(p3 + at, elem), a3);
+        }
+        if (i < n) {
+            size_t at = i * LLM__ELEM_BYTES(elem);
+            v = LLM__V(v_load_n)(q + i, n - i);
+            a0 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p0 + at, elem, n - i), a0, n - i);
+            a1 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p1 + at, elem, n - i), a1, n - i);
+            a2 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p2 + at, elem, n - i), a2, n - i);
+            a3 = LLM__V(v_fma_n)(v, LLM__V(v_load_elems_n)(p3 + at, elem, n - i), a3, n - i);
+        }
+        LLM__V(v_sum4)(s + j, a0, a1, a2, a3);
+    }
+}
+// Two queries that see the same positions.
+LLM__VI void LLM__V(scores2)(float *s0, float *s1, const float *q0, const float *q1, const uint8_t *k, size_t stride, uint32_t n,
+                                         uint32_t lo, uint32_t hi, llm__elem elem) {
+    float sums[4];
+    uint32_t j, i;
+    for (j = lo & ~1u; j < hi; j += 2) {
+        const uint8_t *p0 = k + stride * LLM__MAX(j, lo), *p1 = k + stride * LLM__MIN(j + 1, hi - 1);
+        LLM__V16 a00 = LLM__V(v_set)(0.0f), a01 = a00, a10 = a00, a11 = a00, k0, k1, v;
+        for (i = 0; i + 16 <= n; i += 16) {
+            k0 = LLM__V(v_load_elems)(p0 + i * LLM__ELEM_BYTES(elem), elem);
+            k1 = LLM__V(v_load_elems)(p1 + i * LLM__ELEM_BYTES(elem), elem);
+            v = LLM__V(v_load)(q0 + i);
+            a00 = LLM__V(v_fma)(v, k0, a00);
+            a01 = LLM__V(v_fma)(v, k1, a01);
+            v = LLM__V(v_load)(q1 + i);
+            a10 = LLM__V(v_fma)(v, k0, a10);
+            a11 = LLM__V(v_fma)(v, k1, a11);
+        }
+        if (i < n) {
+            k0 = LLM__V(v_load_elems_n)(p0 + i * LLM__ELEM_BYTES(elem), elem, n - i);
+            k1 = LLM__V(v_load_elems_n)(p1 + i * LLM__ELEM_BYTES(elem), elem, n - i);
+            v = LLM__V(v_load_n)(q0 + i, n - i);
+            a00 = LLM__V(v_fma_n)(v, k0, a00, n - i);
+            a01 = LLM__V(v_fma_n)(v, k1, a01, n - i);
+            v = LLM__V(v_load_n)(q1 + i, n - i);
+            a10 = LLM__V(v_fma_n)(v, k0, a10, n - i);
+            a11 = LLM__V(v_fma_n)(v, k1, a11, n - i);
+        }
+        LLM__V(v_sum4)(sums, a00, a01, a10, a11);
+        s0[j] = sums[0]; s0[j + 1] = sums[1];
+        s1[j] = sums[2]; s1[j + 1] = sums[3];
+    }
+}
+// Scores -> weights b = exp(s - m). Returns what o has to be multiplied with. What is not seen becomes exp(-inf) = +0, and +0 changes
+// no lane of the sum.
+LLM__NOINLINE static LLM__VT float LLM__V(soften)(float *s, uint32_t lo, uint32_t hi, const llm__attend *a, llm__attn_part *part, bool first) {
+    LLM__V16 scale = LLM__V(v_set)(a->scale), cap = LLM__V(v_set)(a->softcap), acc = LLM__V(v_set)(0.0f), x, m;
+    uint32_t begin = lo & ~15u, end = (hi + 15u) & ~15u, i;
+    float highest, before = part->m;
+    for (i = begin; i < end; i += 16) {
+        x = LLM__V(v_mul)(LLM__V(v_load)(s + i), scale);
+        if (a->softcap != 0.0f) x = LLM__V(v_softcap)(x, cap);
+        LLM__V(v_store)(s + i, x);
+    }
+    for (i = begin; i < lo; i++) s[i] = -LLM__F32_INF;
+    for (i = hi; i < end; i++) s[i] = -LLM__F32_INF;
+    highest = LLM__V(highest)(s + begin, end - begin);
+    part->m = first || highest > before ? highest : before;
+    m = LLM__V(v_set)(part->m);
+    for (i = begin; i < end; i += 16) {
+        x = LLM__V(v_exp)(LLM__V(v_sub)(LLM__V(v_load)(s + i), m));
+        LLM__V(v_store)(s + i, x);
+        acc = LLM__V(v_add)(acc, x);
+    }
+    acc = LLM__V(v_set)(LLM__V(v_sum)(acc));
+    if (first) {
+        part->l = LLM__V(v_first)(acc);
+        return 1.0f;
+    }
+    x = LLM__V(v_exp)(LLM__V(v_sub)(LLM__V(v_set)(before), m));
+    part->l = LLM__V(v_first)(LLM__V(v_fma)(LLM__V(v_set)(part->l), x, acc));
+    return LLM__V(v_first)(x);
+}
+// o = o * rescale, then fma(b[j], v[j], o) for j ascending: 64, 16 or fewer elements of one query, 32 of two.
+LLM__VI void LLM__V(values64)(float *o, float rescale, const float *b, const uint8_t *v, size_t stride, uint32_t lo,
+                                    uint32_t hi, llm__elem elem) {
+    LLM__V16 r = LLM__V(v_set)(rescale), w;
+    LLM__V16 a0 = LLM__V(v_mul)(LLM__V(v_load)(o), r), a1 = LLM__V(v_mul)(LLM__V(v_load)(o + 16), r);
+    LLM__V16 a2 = LLM__V(v_mul)(LLM__V(v_load)(o + 32), r), a3 = LLM__V(v_mul)(LLM__V(v_load)(o + 48), r);
+    size_t step = 16 * LLM__ELEM_BYTES(elem);
+    uint32_t j;
+    for (j = lo, v += stride * lo; j < hi; j++, v += stride) {
+        w = LLM__V(v_set)(b[j]);
+        a0 = LLM__V(v_fma)(w, LLM__V(v_load_elems)(v, elem), a0);
+        a1 = LLM__V(v_fma)(w, LLM__V(v_load_elems)(v + step, elem), a1);
+        a2 = LLM__V(v_fma)(w, LLM__V(v_load_elems)(v + 2 * step, elem), a2);
+        a3 = LLM__V(v_fma)(w, LLM__V(v_load_elems)(v + 3 * step, elem), a3);
+    }
+    LLM__V(v_store)(o, a0); LLM__V(v_store)(o + 16, a1); LLM__V(v_store)(o + 32, a2); LLM__V(v_store)(o + 48, a3);
+}
+LLM__VI void LLM__V(values16)(float *o, float rescale, const float *b, const uint8_t *v, size_t stride, uint32_t lo,
+                                    uint32_t hi, llm__elem elem, size_t n) {
+    LLM__V16 a = LLM__V(v_mul)(LLM__V(v_load_n)(o, n), LLM__V(v_set)(rescale)), w;
+    uint32_t j;
+    for (j = lo, v += stride * lo; j < hi; j++, v += stride) {
+        w = n < 16 ? LLM__V(v_load_elems_n)(v, elem, n) : LLM__V(v_load_elems)(v, elem);
+        a = LLM__V(v_fma)(LLM__V(v_set)(b[j]), w, a);
+    }
+    LLM__V(v_store_n)(o, a, n);
+}
+LLM__VI void LLM__V(values32x2)(float *o0, float *o1, float rescale0, float rescale1, const float *b0, const float *b1, const uint8_t *v,
+                                            size_t stride, uint32_t lo, uint32_t hi, llm__elem elem) {
+    LLM__V16 r = LLM__V(v_set)(rescale0), v0, v1;
+    LLM__V16 a00 = LLM__V(v_mul)(LLM__V(v_load)(o0), r), a01 = LLM__V(v_mul)(LLM__V(v_load)(o0 + 16), r), a10, a11;
+    size_t step = 16 * LLM__ELEM_BYTES(elem);
+    uint32_t j;
+    r = LLM__V(v_set)(rescale1);
+    a10 = LLM__V(v_mul)(LLM__V(v_load)(o1), r); a11 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 16), r);
+    for (j = lo, v += stride * lo; j < hi; j++, v += stride) {
+        v0 = LLM__V(v_load_elems)(v, elem);
+        v1 = LLM__V(v_load_elems)(v + step, elem);
+        r = LLM__V(v_set)(b0[j]);
+        a00 = LLM__V(v_fma)(r, v0, a00);
+        a01 = LLM__V(v_fma)(r, v1, a01);
+        r = LLM__V(v_set)(b1[j]);
+        a10 = LLM__V(v_fma)(r, v0, a10);
+        a11 = LLM__V(v_fma)(r, v1, a11);
+    }
+    LLM__V(v_store)(o0, a00); LLM__V(v_store)(o0 + 16, a01);
+    LLM__V(v_store)(o1, a10); LLM__V(v_store)(o1 + 16, a11);
+}
+LLM__VI void LLM__V(values1)(float *o, float rescale, const float *b, const uint8_t *v, size_t stride, uint32_t n, uint32_t lo, uint32_t hi,
+                                         llm__elem elem) {
+    uint32_t i = 0;
+    for (; i + 64 <= n; i += 64) LLM__V(values64)(o + i, rescale, b, v + i * LLM__ELEM_BYTES(elem), stride, lo, hi, elem);
+    for (; i < n; i += 16) LLM__V(values16)(o + i, rescale, b, v + i * LLM__ELEM_BYTES(elem), stride, lo, hi, elem, n - i);
+}
+LLM__VI void LLM__V(values2)(float *o0, float *o1, const float *rescale, const float *b0, const float *b1, const uint8_t *v, size_t stride,
+                                         uint32_t n, uint32_t lo, uint32_t hi, llm__elem elem) {
+    uint32_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        LLM__V(values32x2)(o0 + i, o1 + i, rescale[0], rescale[1], b0, b1, v + i * LLM__ELEM_BYTES(elem), stride, lo, hi, elem);
+    for (; i < n; i += 16) {
+        LLM__V(values16)(o0 + i, rescale[0], b0, v + i * LLM__ELEM_BYTES(elem), stride, lo, hi, elem, n - i);
+        LLM__V(values16)(o1 + i, rescale[1], b1, v + i * LLM__ELEM_BYTES(elem), stride, lo, hi, elem, n - i);
+    }
+}
+// One chunk of 64 positions for up to four queries; neighbours that see the same positions share the reads of K and V.
+LLM__VI void LLM__V(chunk)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base, llm__elem elem) {
+    const uint8_t *k = (const uint8_t *)a->k[base / LLM__PAGE - a->page0];
+    const uint8_t *v = (const uint8_t *)a->v[base / LLM__PAGE - a->page0];
+    float s[4][LLM__PAGE], rescale[4];
+    uint32_t lo[4], hi[4], i;
+    bool pair[4];
+    memset(s, 0, sizeof s);
+    for (i = 0; i < n_q; i++) {
+        lo[i] = LLM__MAX(q[i].begin, base) - base;
+        hi[i] = LLM__MIN(LLM__MAX(q[i].end, base) - base, LLM__PAGE);
+    }
+    for (i = 0; i < n_q; i++) {
+        pair[i] = i + 1 < n_q && lo[i] == lo[i + 1] && hi[i] == hi[i + 1];
+        if (lo[i] >= hi[i]) continue;
+        if (!pair[i]) {
+            LLM__V(scores1)(s[i], q[i].q, k, a->k_stride, a->head_dim_k, lo[i], hi[i], elem);
+        } else {
+            LLM__V(scores2)(s[i], s[i + 1], q[i].q, q[i + 1].q, k, a->k_stride, a->head_dim_k, lo[i], hi[i], elem);
+            pair[++i] = false;
+        }
+    }
+    for (i = 0; i < n_q; i++) {
+        bool first = q[i].begin >= base;
+        if (lo[i] >= hi[i]) continue;
+        if (first) memset(q[i].out->o, 0, a->head_dim_v * sizeof(float));
+        rescale[i] = LLM__V(soften)(s[i], lo[i], hi[i], a, q[i].out, first);
+    }
+    for (i = 0; i < n_q; i++) {
+        if (lo[i] >= hi[i]) continue;
+        if (!pair[i]) {
+            LLM__V(values1)(q[i].out->o, rescale[i], s[i], v, a->v_stride, a->head_dim_v, lo[i], hi[i], elem);
+        } else {
+            LLM__V(values2)(q[i].out->o, q[i + 1].out->o, rescale + i, s[i], s[i + 1], v, a->v_stride, a->head_dim_v, lo[i], hi[i], elem);
+            i++;
+        }
+    }
+}
+static LLM__VT void LLM__V(chunk_f32)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
+    LLM__V(chunk)(a, q, n_q, base, LLM__HOST_F32);
+}
+static LLM__VT void LLM__V(chunk_f16)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
+    LLM__V(chunk)(a, q, n_q, base, LLM__HOST_F16);
+}
+static LLM__VT void LLM__V(vec_attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q) {
+    uint32_t i, n, base, begin, end;
+    for (; n_q; q += n, n_q -= n) {
+        n = LLM__MIN(n_q, 4u);
+        begin = q[0].begin; end = q[0].end;
+        for (i = 1; i < n; i++) { begin = LLM__MIN(begin, q[i].begin); end = LLM__MAX(end, q[i].end); }
+        for (base = begin & ~(LLM__PAGE - 1u); base < end; base += LLM__PAGE)
+            if (a->f16) LLM__V(chunk_f16)(a, q, n, base);
+            else        LLM__V(chunk_f32)(a, q, n, base);
+    }
+}
+static LLM__VT void LLM__V(vec_attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end) {
+    llm__query one;
+    one.q = q; one.begin = begin; one.end = end; one.out = out;
+    LLM__V(vec_attend_group)(a, &one, 1);
+}
+
+// y = y a + x b, both products rounded; x NULL stands for zeros.
+LLM__VI void LLM__V(blend)(float *y, float a, const float *x, float b, size_t n) {
+    LLM__V16 va = LLM__V(v_set)(a), vb = LLM__V(v_set)(b), t = LLM__V(v_set)(0.0f);
+    size_t i;
+    for (i = 0; i < n; i += 16) {
+        if (x) t = LLM__V(v_load_n)(x + i, n - i);
+        LLM__V(v_store_n)(y + i, LLM__V(v_add)(LLM__V(v_mul)(LLM__V(v_load_n)(y + i, n - i), va), LLM__V(v_mul)(t, vb)), n - i);
+    }
+}
+static LLM__VT void LLM__V(vec_attend_merge)(llm__attn_part *into, const llm__attn_part *next, size_t n) {
+    float m = next->m > into->m ? next->m : into->m;
+    float a = LLM__V(v_first)(LLM__V(v_exp)(LLM__V(v_set)(into->m - m))), b = LLM__V(v_first)(LLM__V(v_exp)(LLM__V(v_set)(next->m - m)));
+    float la = into->l * a, lb = next->l * b;
+    into->m = m;
+    into->l = la + lb;
+    LLM__V(blend)(into->o, a, next->o, b, n);
+}
+static LLM__VT void LLM__V(vec_attend_sink)(llm__attn_part *into, float sink, size_t n) {
+    llm__attn_part p;
+    p.m = sink; p.l = 1.0f; p.o = NULL;
+    LLM__V(vec_attend_merge)(into, &p, n);
+}
+static LLM__VT void LLM__V(vec_attend_finish)(llm__attn_part *p, size_t n) {
+    LLM__V16 l = LLM__V(v_set)(p->l);
+    size_t i;
+    for (i = 0; i < n; i += 16) LLM__V(v_store_n)(p->o + i, LLM__V(v_div)(LLM__V(v_load_n)(p->o + i, n - i), l), n - i);
+}
+
+static void LLM__V(vectors)(llm__vectors *v) {
+    v->quantize = LLM__V(vec_quantize);
+    v->rmsnorm = LLM__V(vec_rmsnorm);
+    v->add = LLM__V(vec_add);
+    v->add_scaled = LLM__V(vec_add_scaled);
+    v->scale = LLM__V(vec_scale);
+    v->affine = LLM__V(vec_affine);
+    v->glu = LLM__V(vec_glu);
+    v->softcap = LLM__V(vec_softcap);
+    v->softmax = LLM__V(vec_softmax);
+    v->rope = LLM__V(vec_rope);
+    v->to_f16 = LLM__V(vec_to_f16);
+    v->exp_weights = LLM__V(vec_exp_weights);
+    v->max = LLM__V(vec_max);
+    v->attend_span = LLM__V(vec_attend_span);
+    v->attend_group = LLM__V(vec_attend_group);
+    v->attend_merge = LLM__V(vec_attend_merge);
+    v->attend_sink = LLM__V(vec_attend_sink);
+    v->attend_finish = LLM__V(vec_attend_finish);
+    v->matmul_f32 = LLM__V(vec_matmul_f32);
+    v->matmul_f16 = LLM__V(vec_matmul_f16);
+    v->matmul_bf16 = LLM__V(vec_matmul_bf16);
+}
+#endif // LLM__PASS
+//---- end pass ------------------------------------------------------------------------------------------------------------------
+
+#if defined(LLM__WHOLE) && !defined(LLM__PASS)
+#define LLM__PASS
+#define LLM__VT
+#define LLM__VI       LLM__NOINLINE static                // sixteen floats are no register: inlined, they fill the stack
+#define LLM__V16      llm__v16
+#define LLM__V(name)  llm__##name##_scalar
+#include LLM__SELF
+#undef LLM__VT
+#undef LLM__VI
+#undef LLM__V16
+#undef LLM__V
+
+#if LLM__HAS_AVX2
+#define LLM__VT       LLM__VT_AVX2
+#define LLM__VI       LLM__VI_AVX2
+#define LLM__V16      llm__v16_avx2
+#define LLM__V(name)  llm__##name##_avx2
+#include LLM__SELF
+#undef LLM__VT
+#undef LLM__VI
+#undef LLM__V16
+#undef LLM__V
+#endif
+#undef LLM__PASS
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>kernels  Matrix kernels. First the scalar meaning of every stored type (N4), then a block per instruction set that is laid over
+//            it where it is faster, then the choice at run time. Rows lie side by side in lanes, each with its own sum: blocks
+//            ascending, an exact integer sum and one fma each, so that lanes, tiles and threads cannot show in the result.
+
+// ---- scalar ----------------------------------------------------------------------------------------------------------------
+
+// The sum of 32 products, halves weighted by their sub-scales: exact (LLM__CARD).
+static int32_t llm__dot32(const llm__weights32 *w, const int8_t *a) {
+    int32_t lo = 0, hi = 0;
+    int k;
+    for (k = 0; k < 16; k++) {
+        lo += (int32_t)w->q[k] * a[k];
+        hi += (int32_t)w->q[k + 16] * a[k + 16];
+    }
+    return w->sub[0] * lo + w->sub[1] * hi;
+}
+
+// One term of N4: acc + s*da * sum, and for types with minima then + t*da * the weighted sum of activations.
+static float llm__add_block(float acc, const llm__weights32 *w, bool minima, const int8_t *a, float da, const int16_t *s16) {
+    float s = w->s * da, t;
+    acc = llm__fma(s, (float)llm__dot32(w, a), acc);
+    if (!minima) return acc;
+    t = w->t * da;
+    return llm__fma(t, (float)(w->mn[0] * s16[0] + w->mn[1] * s16[1]), acc);
+}
+
+// A block is unpacked once for all tokens; the running sums wait in out.
+static void llm__matmul_card(const llm__tile *t, int type) {
+    const llm__type_info *info = &llm__types[type];
+    const llm__acts *x = t->x;
+    const size_t n_blocks = x->n / 32, per_block = info->block_weights / 32;
+    uint32_t r, i;
+    size_t b;
+    for (r = 0; r < t->n_rows; r++) {
+        const uint8_t *row = t->w + (size_t)r * t->row_bytes;
+        for (i = 0; i < t->n_tokens; i++) t->out[i * t->ld + r] = 0.0f;
+        for (b = 0; b < n_blocks; b++) {
+            llm__weights32 w;
+            info->unpack(row + b / per_block * info->block_bytes, (uint32_t)(b % per_block), &w);
+            for (i = 0; i < t->n_tokens; i++) {
+                size_t at = (size_t)(t->token + i) * n_blocks + b;
+                float *out = &t->out[i * t->ld + r];
+                *out = llm__add_block(*out, &w, info->minima, x->q + at * 32, x->d[at], x->s16 + at * 2);
+            }
+        }
+    }
+}
+
+#define LLM__X(name, gguf, weights, block, minima) static void block##_matmul(const llm__tile *t) { llm__matmul_card(t, LLM__##name); }
+LLM__BLOCK_FORMATS(LLM__X)
+#undef LLM__X
+
+// ---- the table -------------------------------------------------------------------------------------------------------------
+
+// decode: one to three tokens, streams the stored layout. prefill: more, through panels. Both are right for any number of either.
+typedef struct llm__kernels {
+    llm_isa isa;
+    llm__vectors v;
+    llm__matmul_fn decode[LLM__TYPE_COUNT], prefill[LLM__TYPE_COUNT];
+    bool accelerated[LLM__TYPE_COUNT];
+    uint32_t panel_rows;          // rows a kernel takes side by side: tiles of a multiple lose nothing
+} llm__kernels;
+
+static void llm__kernels_scalar(llm__kernels *k) {
+    int type;
+    k->panel_rows = 8;
+    llm__vectors_scalar(&k->v);
+#define LLM__X(name, gguf, weights, block, minima) k->decode[LLM__##name] = k->prefill[LLM__##name] = block##_matmul;
+    LLM__BLOCK_FORMATS(LLM__X)
+#undef LLM__X
+    for (type = 0; type < LLM__TYPE_COUNT; type++) k->accelerated[type] = false;
+}
+
+// Float matrices are the business of the vectors, whatever the instruction set.
+static void llm__kernels_floats(llm__kernels *k) {
+    k->decode[LLM__F32] = k->prefill[LLM__F32] = k->v.matmul_f32;
+    k->decode[LLM__F16] = k->prefill[LLM__F16] = k->v.matmul_f16;
+    k->decode[LLM__BF16] = k->prefill[LLM__BF16] = k->v.matmul_bf16;
+}
+
+// ---- avx2 ------------------------------------------------------------------------------------------------------------------
+#if LLM__HAS_AVX2
+#define LLM__AVX2 LLM__TARGET("avx2,fma,f16c")
+
+// Eight rows side by side, as four pairs (r, r + 4): a register holds 16 bytes of row r in its low half and of row r + 4 in its high
+// half, so that neither folding sums nor building panels ever crosses the halves, and the rows come out in order.
+typedef struct llm__avx2_pair { __m256i lo, hi; } llm__avx2_pair;           // weights 0..15 and 16..31 as bytes, zero not subtracted
+typedef struct llm__avx2_rows { __m256i v[4]; } llm__avx2_rows;             // 16 bytes of eight rows; or word i of eight rows in v[i]
+
+// What 32 columns of eight rows share. Pairs of int16 per row: (first half, second half), or one of them twice.
+typedef struct llm__avx2_group { __m256 s, t; __m256i sub0, sub1, zero, mn; } llm__avx2_group;
+
+// Scales of one stored block of eight rows: d, m, and the small ones as bytes, four per row and register.
+typedef struct llm__avx2_scales { __m256 d, m; llm__avx2_rows sub, mn; } llm__avx2_scales;
+
+// Group i*run + c of a block: c is a constant wherever these are called, so that shifts and shuffles are.
+typedef llm__avx2_pair (*llm__avx2_pair_fn)(const uint8_t *a, const uint8_t *b, uint32_t i, int c);
+typedef void (*llm__avx2_scales_fn)(const uint8_t *w, size_t row_bytes, llm__avx2_scales *s);
+typedef llm__avx2_group (*llm__avx2_group_fn)(const llm__avx2_scales *s, uint32_t i, int c);
+
+// How far sums of products with |activation| <= 127 can go in int16 before they must be widened:
+//   NIBBLE  q <= 15:  all 32 columns of a row: two lanes of 15*127*2*8 = 30480
+//   FIVE    q <= 31:  half of them, 31*127*2*4 = 31496
+//   BYTE    signed:   |q| times signed a, 128*127*2 = 32512; in panels as two nibbles of q + 128
+//   SMALL   q <= 7:   a half with its own sub-scale, 7*127*2*4 = 7112
+//   SIX     q <= 63:  63*127*2*2 = 32004
+enum { LLM__AVX2_NIBBLE, LLM__AVX2_FIVE, LLM__AVX2_BYTE, LLM__AVX2_SMALL, LLM__AVX2_SIX };
+
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+LLM__INLINE LLM__AVX2 __m128i llm__avx2_load16(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_both(const void *p) { return _mm256_broadcastsi128_si256(llm__avx2_load16(p)); }
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_two(const uint8_t *a, const uint8_t *b) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(llm__avx2_load16(a)), llm__avx2_load16(b), 1);
+}
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_four_bytes(const void *p) {         // the same four bytes everywhere
+    int32_t v;
+    memcpy(&v, p, 4);
+    return _mm256_set1_epi32(v);
+}
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_low(__m256i v, int mask) { return _mm256_and_si256(v, _mm256_set1_epi8((char)mask)); }
+// Bits n.. of each byte, or with n < 0 the byte moved up; what crosses from a neighbour must be masked.
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_shift(__m256i v, int n) {
+    return n > 0 ? _mm256_srli_epi16(v, n) : n < 0 ? _mm256_slli_epi16(v, -n) : v;
+}
+// `value` in each byte where v has the bit.
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_bit(__m256i v, __m256i bit, int value) {
+    return llm__avx2_low(_mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit), value);
+}
+
+// ---- unpacking: the integers of 32 columns of two rows ----
+
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_nibbles(const uint8_t *a, const uint8_t *b) {
+    __m256i v = llm__avx2_two(a, b);
+    llm__avx2_pair p;
+    p.lo = llm__avx2_low(v, 15);
+    p.hi = llm__avx2_low(_mm256_srli_epi16(v, 4), 15);
+    return p;
+}
+// The bytes at qh hold the fifth bits; 16 bytes can be read there.
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_fifth(llm__avx2_pair p, const uint8_t *qh_a, const uint8_t *qh_b) {
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201u);
+    const __m256i lo = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    const __m256i hi = _mm256_setr_epi8(2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    __m256i v = llm__avx2_two(qh_a, qh_b);
+    p.lo = _mm256_or_si256(p.lo, llm__avx2_bit(_mm256_shuffle_epi8(v, lo), bit, 16));
+    p.hi = _mm256_or_si256(p.hi, llm__avx2_bit(_mm256_shuffle_epi8(v, hi), bit, 16));
+    return p;
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q4_0(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__avx2_nibbles(a + 2, b + 2);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q4_1(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__avx2_nibbles(a + 4, b + 4);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q5_0(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__avx2_fifth(llm__avx2_nibbles(a + 6, b + 6), a + 2, b + 2);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q5_1(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__avx2_fifth(llm__avx2_nibbles(a + 8, b + 8), a + 4, b + 4);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q8_0(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    llm__avx2_pair p;
+    (void)i; (void)c;
+    p.lo = llm__avx2_two(a + 2, b + 2);
+    p.hi = llm__avx2_two(a + 18, b + 18);
+    return p;
+}
+// Of 32 bytes at `at`: shifted, under a mask.
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_field(const uint8_t *a, const uint8_t *b, size_t at, int shift, int mask) {
+    llm__avx2_pair p;
+    p.lo = llm__avx2_low(llm__avx2_shift(llm__avx2_two(a + at, b + at), shift), mask);
+    p.hi = llm__avx2_low(llm__avx2_shift(llm__avx2_two(a + at + 16, b + at + 16), shift), mask);
+    return p;
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_or(llm__avx2_pair p, llm__avx2_pair q) {
+    p.lo = _mm256_or_si256(p.lo, q.lo);
+    p.hi = _mm256_or_si256(p.hi, q.hi);
+    return p;
+}
+// Bit j of 32 bytes at `at`, worth `value`.
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_bits(const uint8_t *a, const uint8_t *b, size_t at, uint32_t j, int value) {
+    const __m256i bit = _mm256_set1_epi8((char)(1 << j));
+    llm__avx2_pair p;
+    p.lo = llm__avx2_bit(llm__avx2_two(a + at, b + at), bit, value);
+    p.hi = llm__avx2_bit(llm__avx2_two(a + at + 16, b + at + 16), bit, value);
+    return p;
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q2_k(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    return llm__avx2_field(a, b, 16 + i * 32, c * 2, 3);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q3_k(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    return llm__avx2_or(llm__avx2_field(a, b, 32 + i * 32, c * 2, 3), llm__avx2_bits(a, b, 0, i * 4 + (uint32_t)c, 4));
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q4_k(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    return llm__avx2_field(a, b, 16 + i * 32, c * 4, 15);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q5_k(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    return llm__avx2_or(llm__avx2_field(a, b, 48 + i * 32, c * 4, 15), llm__avx2_bits(a, b, 16, i * 2 + (uint32_t)c, 16));
+}
+LLM__INLINE LLM__AVX2 llm__avx2_pair llm__avx2_q6_k(const uint8_t *a, const uint8_t *b, uint32_t i, int c) {
+    return llm__avx2_or(llm__avx2_field(a, b, i * 64 + (c & 1 ? 32 : 0), c / 2 * 4, 15), llm__avx2_field(a, b, 128 + i * 32, c * 2 - 4, 48));
+}
+
+// ---- scales of eight rows ----
+
+LLM__INLINE LLM__AVX2 llm__avx2_rows llm__avx2_rows_at(const uint8_t *w, size_t rb) {
+    llm__avx2_rows r;
+    r.v[0] = llm__avx2_two(w, w + 4 * rb);
+    r.v[1] = llm__avx2_two(w + rb, w + 5 * rb);
+    r.v[2] = llm__avx2_two(w + 2 * rb, w + 6 * rb);
+    r.v[3] = llm__avx2_two(w + 3 * rb, w + 7 * rb);
+    return r;
+}
+// [row][word] -> [word][row]: a 4 x 4 transpose of 32-bit words in each half.
+LLM__INLINE LLM__AVX2 llm__avx2_rows llm__avx2_transpose(llm__avx2_rows r) {
+    const __m256i ab0 = _mm256_unpacklo_epi32(r.v[0], r.v[1]), ab1 = _mm256_unpackhi_epi32(r.v[0], r.v[1]);
+    const __m256i cd0 = _mm256_unpacklo_epi32(r.v[2], r.v[3]), cd1 = _mm256_unpackhi_epi32(r.v[2], r.v[3]);
+    r.v[0] = _mm256_unpacklo_epi64(ab0, cd0);
+    r.v[1] = _mm256_unpackhi_epi64(ab0, cd0);
+    r.v[2] = _mm256_unpacklo_epi64(ab1, cd1);
+    r.v[3] = _mm256_unpackhi_epi64(ab1, cd1);
+    return r;
+}
+// The first, and the last, four of 16 bytes of each row.
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_first_words(const uint8_t *w, size_t rb) { return llm__avx2_transpose(llm__avx2_rows_at(w, rb)).v[0]; }
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_last_words(const uint8_t *w, size_t rb) { return llm__avx2_transpose(llm__avx2_rows_at(w, rb)).v[3]; }
+
+// Two f16 in each word.
+LLM__INLINE LLM__AVX2 void llm__avx2_halves(__m256i words, __m256 *low, __m256 *high) {
+    __m256i v = _mm256_packus_epi32(_mm256_and_si256(words, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(words, 16));
+    v = _mm256_permute4x64_epi64(v, 0xd8);
+    *low = _mm256_cvtph_ps(_mm256_castsi256_si128(v));
+    *high = _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1));
+}
+LLM__INLINE LLM__AVX2 __m256 llm__avx2_minus(__m256 v) { return _mm256_xor_ps(v, _mm256_set1_ps(-0.0f)); }
+
+LLM__INLINE LLM__AVX2 void llm__avx2_scale_only(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_halves(llm__avx2_first_words(w, rb), &s->d, &s->m);           // the other half is not a minimum and not used
+}
+LLM__INLINE LLM__AVX2 void llm__avx2_scale_min(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_halves(llm__avx2_first_words(w, rb), &s->d, &s->m);
+}
+// d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16; the six-bit fields come apart four at a time.
+LLM__INLINE LLM__AVX2 void llm__avx2_super_k4(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w, rb));
+    llm__avx2_halves(r.v[0], &s->d, &s->m);
+    s->m = llm__avx2_minus(s->m);
+    s->sub.v[0] = llm__avx2_low(r.v[1], 63);
+    s->mn.v[0] = llm__avx2_low(r.v[2], 63);
+    s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[3], 15), llm__avx2_low(llm__avx2_shift(r.v[1], 2), 48));
+    s->mn.v[1] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[3], 4), 15), llm__avx2_low(llm__avx2_shift(r.v[2], 2), 48));
+}
+LLM__INLINE LLM__AVX2 void llm__avx2_super_q2_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w, rb));
+    int i;
+    llm__avx2_halves(llm__avx2_last_words(w + 68, rb), &s->d, &s->m);
+    s->m = llm__avx2_minus(s->m);
+    for (i = 0; i < 4; i++) {
+        s->sub.v[i] = llm__avx2_low(r.v[i], 15);
+        s->mn.v[i] = llm__avx2_low(llm__avx2_shift(r.v[i], 4), 15);
+    }
+}
+// The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
+LLM__INLINE LLM__AVX2 void llm__avx2_super_q3_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const __m256i order = _mm256_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15);
+    llm__avx2_rows r = llm__avx2_rows_at(w + 94, rb);
+    __m256 none;
+    int i;
+    for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
+    r = llm__avx2_transpose(r);
+    llm__avx2_halves(r.v[3], &none, &s->d);
+    s->m = none;
+    s->sub.v[0] = _mm256_or_si256(llm__avx2_low(r.v[0], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -4), 48));
+    s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[1], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -2), 48));
+    s->sub.v[2] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[0], 4), 15), llm__avx2_low(r.v[2], 48));
+    s->sub.v[3] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[1], 4), 15), llm__avx2_low(llm__avx2_shift(r.v[2], 2), 48));
+    for (i = 0; i < 4; i++) s->sub.v[i] = _mm256_sub_epi8(s->sub.v[i], _mm256_set1_epi8(32));
+}
+LLM__INLINE LLM__AVX2 void llm__avx2_super_q6_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    s->sub = llm__avx2_transpose(llm__avx2_rows_at(w + 192, rb));
+    llm__avx2_halves(llm__avx2_last_words(w + 194, rb), &s->m, &s->d);      // the other half belongs to the sub-scales
+}
+
+// Bytes j and k of each word as the two signed halves of the word.
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_bytes_of(__m256i words, int j, int k) {
+    const int order = (int)(0x00800080u | (unsigned)j << 8 | (unsigned)k << 24);
+    const __m256i row = _mm256_setr_epi32(0, 0x04000400, 0x08000800, 0x0c000c00, 0, 0x04000400, 0x08000800, 0x0c000c00);
+    return _mm256_srai_epi16(_mm256_shuffle_epi8(words, _mm256_add_epi32(row, _mm256_set1_epi32(order))), 8);
+}
+
+LLM__INLINE LLM__AVX2 llm__avx2_group llm__avx2_whole(const llm__avx2_scales *s, uint32_t i, int c) {     // the block is the group
+    llm__avx2_group g;
+    (void)i; (void)c;
+    g.s = s->d; g.t = s->m;
+    g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
+    return g;
+}
+LLM__INLINE LLM__AVX2 llm__avx2_group llm__avx2_scaled(const llm__avx2_scales *s, uint32_t i, int c) {    // scale and minimum times six bits
+    const int from = (int)(i & 1) * 16 + c * 8;
+    const __m256i sc = _mm256_and_si256(_mm256_srl_epi32(s->sub.v[i / 2], _mm_cvtsi32_si128(from)), _mm256_set1_epi32(255));
+    const __m256i mn = _mm256_and_si256(_mm256_srl_epi32(s->mn.v[i / 2], _mm_cvtsi32_si128(from)), _mm256_set1_epi32(255));
+    llm__avx2_group g;
+    g.s = _mm256_mul_ps(s->d, _mm256_cvtepi32_ps(sc));
+    g.t = _mm256_mul_ps(s->m, _mm256_cvtepi32_ps(mn));
+    g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
+    return g;
+}
+// Two sub-scales; sub-minima where the type has them.
+LLM__INLINE LLM__AVX2 llm__avx2_group llm__avx2_halved(const llm__avx2_scales *s, uint32_t i, int c) {
+    const __m256i words = s->sub.v[i * 2 + (uint32_t)c / 2];
+    const int j = c % 2 * 2;
+    llm__avx2_group g;
+    g.s = s->d; g.t = s->m;
+    g.sub0 = llm__avx2_bytes_of(words, j, j);
+    g.sub1 = llm__avx2_bytes_of(words, j + 1, j + 1);
+    g.zero = llm__avx2_bytes_of(words, j, j + 1);
+    g.mn = llm__avx2_bytes_of(s->mn.v[i * 2 + (uint32_t)c / 2], j, j + 1);
+    return g;
+}
+
+// ---- decode ----
+
+#define LLM__AVX2_FOLD(type, width, a, b) \
+    _mm256_add_##type(_mm256_unpacklo_##width(a, b), _mm256_unpackhi_##width(a, b))
+
+// Four pairs with four sums of int32 each -> one sum per row, rows in order.
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_fold32(__m256i a, __m256i b, __m256i c, __m256i d) {
+    __m256i ab = LLM__AVX2_FOLD(epi32, epi32, a, b), cd = LLM__AVX2_FOLD(epi32, epi32, c, d);
+    return LLM__AVX2_FOLD(epi32, epi64, ab, cd);
+}
+// Four pairs with eight sums of int16 each -> two sums per row.
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_fold16(__m256i a, __m256i b, __m256i c, __m256i d) {
+    __m256i ab = LLM__AVX2_FOLD(epi16, epi32, a, b), cd = LLM__AVX2_FOLD(epi16, epi32, c, d);
+    return LLM__AVX2_FOLD(epi16, epi64, ab, cd);
+}
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_signed(__m256i w, __m256i a) {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w)), _mm256_set1_epi16(1));
+}
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_sum16(llm__avx2_pair p, __m256i lo, __m256i hi) {
+    return _mm256_add_epi16(_mm256_maddubs_epi16(p.lo, lo), _mm256_maddubs_epi16(p.hi, hi));
+}
+
+// Exact sums of 32 products of eight rows; halves weighted by sub-scales; the zero not yet subtracted.
+LLM__INLINE LLM__AVX2 __m256i llm__avx2_dot8(int kind, llm__avx2_pair p, llm__avx2_pair q, llm__avx2_pair r, llm__avx2_pair s,
+                                             __m256i lo, __m256i hi, llm__avx2_group g) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    if (kind == LLM__AVX2_NIBBLE)
+        return _mm256_madd_epi16(llm__avx2_fold16(llm__avx2_sum16(p, lo, hi), llm__avx2_sum16(q, lo, hi), llm__avx2_sum16(r, lo, hi),
+                                                  llm__avx2_sum16(s, lo, hi)), ones);
+    if (kind == LLM__AVX2_FIVE) {
+        __m256i pq = LLM__AVX2_FOLD(epi16, epi32, llm__avx2_sum16(p, lo, hi), llm__avx2_sum16(q, lo, hi));
+        __m256i rs = LLM__AVX2_FOLD(epi16, epi32, llm__avx2_sum16(r, lo, hi), llm__avx2_sum16(s, lo, hi));
+        pq = _mm256_madd_epi16(pq, ones);
+        rs = _mm256_madd_epi16(rs, ones);
+        return LLM__AVX2_FOLD(epi32, epi64, pq, rs);
+    }
+    if (kind == LLM__AVX2_BYTE)
+        return llm__avx2_fold32(_mm256_add_epi32(llm__avx2_signed(p.lo, lo), llm__avx2_signed(p.hi, hi)),
+                                _mm256_add_epi32(llm__avx2_signed(q.lo, lo), llm__avx2_signed(q.hi, hi)),
+                                _mm256_add_epi32(llm__avx2_signed(r.lo, lo), llm__avx2_signed(r.hi, hi)),
+                                _mm256_add_epi32(llm__avx2_signed(s.lo, lo), llm__avx2_signed(s.hi, hi)));
+    if (kind == LLM__AVX2_SMALL) {
+        __m256i l = llm__avx2_fold16(_mm256_maddubs_epi16(p.lo, lo), _mm256_maddubs_epi16(q.lo, lo), _mm256_maddubs_epi16(r.lo, lo),
+                                     _mm256_maddubs_epi16(s.lo, lo));
+        __m256i h = llm__avx2_fold16(_mm256_maddubs_epi16(p.hi, hi), _mm256_maddubs_epi16(q.hi, hi), _mm256_maddubs_epi16(r.hi, hi),
+                                     _mm256_maddubs_epi16(s.hi, hi));
+        return _mm256_add_epi32(_mm256_madd_epi16(l, g.sub0), _mm256_madd_epi16(h, g.sub1));
+    } else {
+#define LLM__AVX2_WIDE(w, a) _mm256_madd_epi16(_mm256_maddubs_epi16(w, a), ones)
+        __m256i l = llm__avx2_fold32(LLM__AVX2_WIDE(p.lo, lo), LLM__AVX2_WIDE(q.lo, lo), LLM__AVX2_WIDE(r.lo, lo), LLM__AVX2_WIDE(s.lo, lo));
+        __m256i h = llm__avx2_fold32(LLM__AVX2_WIDE(p.hi, hi), LLM__AVX2_WIDE(q.hi, hi), LLM__AVX2_WIDE(r.hi, hi), LLM__AVX2_WIDE(s.hi, hi));
+#undef LLM__AVX2_WIDE
+        return _mm256_add_epi32(_mm256_mullo_epi32(l, _mm256_srai_epi32(g.sub0, 16)), _mm256_mullo_epi32(h, _mm256_srai_epi32(g.sub1, 16)));
+    }
+}
+
+// What a type is made of; every field is a constant where the kernels are instantiated.
+typedef struct llm__avx2_type {
+    int kind, zero;
+    bool minima;
+    uint32_t block_bytes, groups, run;          // groups of 32 in a block; so many of them unrolled: those that share bytes
+    llm__avx2_pair_fn pair;
+    llm__avx2_scales_fn scales;
+    llm__avx2_group_fn group;
+} llm__avx2_type;
+
+// One token while it is multiplied.
+typedef struct llm__avx2_input { const int8_t *q; const float *d; const int16_t *s16; } llm__avx2_input;
+
+// One group of eight rows times one token: acc goes on.
+LLM__INLINE LLM__AVX2 __m256 llm__avx2_decode_group(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, const llm__avx2_scales *scales,
+                                                    uint32_t i, int c, const llm__avx2_input *x) {
+    const llm__avx2_group g = y.group(scales, i, c);
+    const __m256i lo = llm__avx2_both(x->q + c * 32), hi = llm__avx2_both(x->q + c * 32 + 16), sums = llm__avx2_four_bytes(x->s16 + c * 2);
+    const __m256i zero = _mm256_set1_epi16((short)-y.zero);
+    const __m256 da = _mm256_set1_ps(x->d[c]);
+    __m256i isum = llm__avx2_dot8(y.kind, y.pair(w, w + 4 * rb, i, c), y.pair(w + rb, w + 5 * rb, i, c), y.pair(w + 2 * rb, w + 6 * rb, i, c),
+                                  y.pair(w + 3 * rb, w + 7 * rb, i, c), lo, hi, g);
+    if (y.zero) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, y.kind < LLM__AVX2_SMALL ? zero : _mm256_mullo_epi16(g.zero, zero)));
+    acc = _mm256_fmadd_ps(_mm256_mul_ps(g.s, da), _mm256_cvtepi32_ps(isum), acc);
+    if (!y.minima) return acc;
+    return _mm256_fmadd_ps(_mm256_mul_ps(g.t, da), _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, g.mn)), acc);
+}
+
+// Eight rows times one token. `ahead` is where the next eight rows begin: they are fetched as one linear stream, because eight
+// streams of a few bytes each defeat the CPU's own prefetcher (63..82 % of the read bandwidth without, 92..96 % with).
+LLM__INLINE LLM__AVX2 void llm__avx2_decode8(const llm__avx2_type y, const uint8_t *w, size_t rb, const llm__acts *acts, uint32_t token,
+                                             const uint8_t *ahead, float *out) {
+    const uint32_t n_groups = acts->n / 32, ahead_step = y.block_bytes * 8 / y.groups * y.run;
+    __m256 acc = _mm256_setzero_ps();
+    llm__avx2_input x;
+    uint32_t b, i, at;
+    x.q = acts->q + (size_t)token * acts->n;
+    x.d = acts->d + (size_t)token * n_groups;
+    x.s16 = acts->s16 + (size_t)token * n_groups * 2;
+    for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
+        llm__avx2_scales scales;
+        y.scales(w, rb, &scales);
+        for (i = 0; i < y.groups / y.run; i++) {
+            acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 0, &x);
+            if (y.run > 1) acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 1, &x);
+            if (y.run > 2) acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 2, &x);
+            if (y.run > 2) acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 3, &x);
+            x.q += 32 * y.run; x.d += y.run; x.s16 += 2 * y.run;
+            for (at = 0; at < ahead_step; at += 64) LLM__PREFETCH(ahead + at);
+            ahead += ahead_step;
+        }
+    }
+    _mm256_storeu_ps(out, acc);
+}
+
+// The last rows are done with the seven before them once more: the same bits are written twice.
+LLM__INLINE LLM__AVX2 void llm__avx2_decode(const llm__avx2_type y, const llm__tile *t) {
+    uint32_t r = 0, next, i;
+    for (;;) {
+        const uint8_t *w = t->w + (size_t)r * t->row_bytes;
+        next = LLM__MIN(r + 8, t->n_rows - 8);
+        for (i = 0; i < t->n_tokens; i++)
+            llm__avx2_decode8(y, w, t->row_bytes, t->x, t->token + i, t->w + (size_t)next * t->row_bytes, t->out + i * t->ld + r);
+        if (next == r) return;
+        r = next;
+    }
+}
+
+// ---- prefill ----
+
+enum { LLM__AVX2_BLOCKS = 16, LLM__AVX2_PANELS = 4 };       // 512 columns of 32 rows at a time: 20 to 36 KB that are read again and again
+
+// 32 columns of eight rows, ready for the micro-kernels.
+typedef struct llm__avx2_panel {
+    uint8_t q[8][32];                   // [k / 4][row][k % 4]
+    uint8_t high[8][32];                // BYTE: upper nibbles
+    float s[8], t[8];
+    int16_t sub[2][16], zero[16], mn[16];      // per row (sc0, sc0), (sc1, sc1), (-z*sc0, -z*sc1), (mn0, mn1)
+} llm__avx2_panel;
+
+typedef struct llm__avx2_scratch {
+    llm__avx2_panel panel[LLM__AVX2_PANELS][LLM__AVX2_BLOCKS];
+    uint8_t rows[8][LLM__AVX2_BLOCKS * 36];    // stored bytes of the last, incomplete rows
+} llm__avx2_scratch;
+
+LLM__INLINE LLM__AVX2 void llm__avx2_store(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
+// 16 columns: [row][k / 4] -> [k / 4][row]
+LLM__INLINE LLM__AVX2 void llm__avx2_pack_half(uint8_t (*out)[32], __m256i a, __m256i b, __m256i c, __m256i d) {
+    llm__avx2_rows r;
+    r.v[0] = a; r.v[1] = b; r.v[2] = c; r.v[3] = d;
+    r = llm__avx2_transpose(r);
+    llm__avx2_store(out[0], r.v[0]); llm__avx2_store(out[1], r.v[1]);
+    llm__avx2_store(out[2], r.v[2]); llm__avx2_store(out[3], r.v[3]);
+}
+LLM__INLINE LLM__AVX2 void llm__avx2_split(uint8_t *low, uint8_t *high) {   // signed bytes -> the nibbles of byte + 128
+    __m256i v = _mm256_xor_si256(llm__avx2_load(low), _mm256_set1_epi8((char)0x80));
+    llm__avx2_store(low, llm__avx2_low(v, 15));
+    llm__avx2_store(high, llm__avx2_low(_mm256_srli_epi16(v, 4), 15));
+}
+LLM__INLINE LLM__AVX2 void llm__avx2_pack_group(const llm__avx2_type y, llm__avx2_panel *p, const uint8_t *w, size_t rb,
+                                                const llm__avx2_scales *scales, uint32_t i, int c) {
+    const llm__avx2_group g = y.group(scales, i, c);
+    const llm__avx2_pair r0 = y.pair(w, w + 4 * rb, i, c), r1 = y.pair(w + rb, w + 5 * rb, i, c);
+    const llm__avx2_pair r2 = y.pair(w + 2 * rb, w + 6 * rb, i, c), r3 = y.pair(w + 3 * rb, w + 7 * rb, i, c);
+    int k;
+    llm__avx2_pack_half(p->q, r0.lo, r1.lo, r2.lo, r3.lo);
+    llm__avx2_pack_half(p->q + 4, r0.hi, r1.hi, r2.hi, r3.hi);
+    if (y.kind == LLM__AVX2_BYTE) for (k = 0; k < 8; k++) llm__avx2_split(p->q[k], p->high[k]);
+    _mm256_storeu_ps(p->s, g.s);
+    _mm256_storeu_ps(p->t, g.t);
+    if (y.kind < LLM__AVX2_SMALL) return;
+    llm__avx2_store(p->sub[0], g.sub0);
+    llm__avx2_store(p->sub[1], g.sub1);
+    llm__avx2_store(p->zero, _mm256_mullo_epi16(g.zero, _mm256_set1_epi16((short)-y.zero)));
+    llm__avx2_store(p->mn, g.mn);
+}
+LLM__INLINE LLM__AVX2 void llm__avx2_pack(const llm__avx2_type y, llm__avx2_panel *p, const uint8_t *w, size_t rb, uint32_t n_groups) {
+    uint32_t b, i;
+    for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
+        llm__avx2_scales scales;
+        y.scales(w, rb, &scales);
+        for (i = 0; i < y.groups / y.run; i++) {
+            llm__avx2_pack_group(y, p++, w, rb, &scales, i, 0);
+            if (y.run > 1) llm__avx2_pack_group(y, p++, w, rb, &scales, i, 1);
+            if (y.run > 2) llm__avx2_pack_group(y, p++, w, rb, &scales, i, 2);
+            if (y.run > 2) llm__avx2_pack_group(y, p++, w, rb, &scales, i, 3);
+        }
+    }
+}
+
+// Four tokens: what a micro-kernel needs besides the integers, side by side.
+typedef struct llm__avx2_side { float d[4], m[4]; int32_t z[4]; } llm__avx2_side;     // z: zero times sums, or the pair of sums of 16
+typedef struct llm__avx2_tokens { const int8_t *q[4]; float *out[4]; llm__avx2_side side[LLM__AVX2_BLOCKS]; } llm__avx2_tokens;
+
+static void llm__avx2_gather(llm__avx2_tokens *k, const llm__tile *t, uint32_t first, uint32_t group, uint32_t n, int zero, bool pairs) {
+    const llm__acts *x = t->x;
+    uint32_t c, b;
+    for (c = 0; c < 4; c++) {
+        const uint32_t token = LLM__MIN(first + c, t->n_tokens - 1);        // a short tile repeats its last token
+        const size_t at = (size_t)(t->token + token) * (x->n / 32) + group;
+        k->q[c] = x->q + at * 32;
+        k->out[c] = t->out + token * t->ld;
+        for (b = 0; b < n; b++) {
+            const int16_t *s16 = x->s16 + (at + b) * 2;
+            k->side[b].d[c] = x->d[at + b];
+            k->side[b].m[c] = (float)(s16[0] + s16[1]);
+            if (pairs) memcpy(&k->side[b].z[c], s16, 4);
+            else k->side[b].z[c] = -zero * (s16[0] + s16[1]);
+        }
+    }
+}
+
+// GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; this pins down a running sum.
+#if LLM__GNUC
+#define LLM__AVX2_KEEP(v) __asm__ ("" : "+x"(v))
+#else
+#define LLM__AVX2_KEEP(v) ((void)0)
+#endif
+
+typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // one per token
+
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_step(const uint8_t *w, const int8_t *const *x, uint32_t at) {
+    const __m256i v = llm__avx2_load(w);
+    llm__avx2_four r;
+    r.v0 = _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[0] + at));
+    r.v1 = _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[1] + at));
+    r.v2 = _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[2] + at));
+    r.v3 = _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[3] + at));
+    return r;
+}
+// One more step of 4 columns on int16 sums.
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_more(llm__avx2_four a, const uint8_t *w, const int8_t *const *x, uint32_t at) {
+    const __m256i v = llm__avx2_load(w);
+    a.v0 = _mm256_add_epi16(a.v0, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[0] + at)));
+    a.v1 = _mm256_add_epi16(a.v1, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[1] + at)));
+    a.v2 = _mm256_add_epi16(a.v2, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[2] + at)));
+    a.v3 = _mm256_add_epi16(a.v3, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[3] + at)));
+    LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
+    return a;
+}
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_add32(llm__avx2_four a, llm__avx2_four b) {
+    a.v0 = _mm256_add_epi32(a.v0, b.v0); a.v1 = _mm256_add_epi32(a.v1, b.v1);
+    a.v2 = _mm256_add_epi32(a.v2, b.v2); a.v3 = _mm256_add_epi32(a.v3, b.v3);
+    LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
+    return a;
+}
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_widen(llm__avx2_four a, __m256i by) {
+    a.v0 = _mm256_madd_epi16(a.v0, by); a.v1 = _mm256_madd_epi16(a.v1, by);
+    a.v2 = _mm256_madd_epi16(a.v2, by); a.v3 = _mm256_madd_epi16(a.v3, by);
+    return a;
+}
+// Columns 4*g .. 4*g + 7, .. 4*g + 15, and all 32.
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_2steps(const uint8_t (*w)[32], const int8_t *const *x, uint32_t at, uint32_t g) {
+    return llm__avx2_more(llm__avx2_step(w[g], x, at + g * 4), w[g + 1], x, at + g * 4 + 4);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_4steps(const uint8_t (*w)[32], const int8_t *const *x, uint32_t at, uint32_t g) {
+    llm__avx2_four r = llm__avx2_2steps(w, x, at, g);
+    r = llm__avx2_more(r, w[g + 2], x, at + g * 4 + 8);
+    return llm__avx2_more(r, w[g + 3], x, at + g * 4 + 12);
+}
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_8steps(const uint8_t (*w)[32], const int8_t *const *x, uint32_t at) {
+    llm__avx2_four r = llm__avx2_4steps(w, x, at, 0);
+    r = llm__avx2_more(r, w[4], x, at + 16);
+    r = llm__avx2_more(r, w[5], x, at + 20);
+    r = llm__avx2_more(r, w[6], x, at + 24);
+    return llm__avx2_more(r, w[7], x, at + 28);
+}
+
+// Both nibbles of 32 columns; the activations are loaded once for the two.
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_bytes(const llm__avx2_panel *p, const int8_t *const *x, uint32_t at) {
+    llm__avx2_four low = llm__avx2_step(p->q[0], x, at), high = llm__avx2_step(p->high[0], x, at);
+#define LLM__AVX2_BYTE_TOKEN(g, c) do {                                                    \
+        const __m256i a = llm__avx2_four_bytes(x[c] + at + (g) * 4);                       \
+        low.v##c = _mm256_add_epi16(low.v##c, _mm256_maddubs_epi16(l, a));                 \
+        high.v##c = _mm256_add_epi16(high.v##c, _mm256_maddubs_epi16(h, a));               \
+        LLM__AVX2_KEEP(low.v##c); LLM__AVX2_KEEP(high.v##c);                               \
+    } while (0)
+#define LLM__AVX2_BYTE_STEP(g) do {                                                        \
+        const __m256i l = llm__avx2_load(p->q[g]), h = llm__avx2_load(p->high[g]);         \
+        LLM__AVX2_BYTE_TOKEN(g, 0); LLM__AVX2_BYTE_TOKEN(g, 1);                            \
+        LLM__AVX2_BYTE_TOKEN(g, 2); LLM__AVX2_BYTE_TOKEN(g, 3);                            \
+    } while (0)
+    LLM__AVX2_BYTE_STEP(1); LLM__AVX2_BYTE_STEP(2); LLM__AVX2_BYTE_STEP(3); LLM__AVX2_BYTE_STEP(4);
+    LLM__AVX2_BYTE_STEP(5); LLM__AVX2_BYTE_STEP(6); LLM__AVX2_BYTE_STEP(7);
+#undef LLM__AVX2_BYTE_TOKEN
+#undef LLM__AVX2_BYTE_STEP
+    return llm__avx2_add32(llm__avx2_widen(low, _mm256_set1_epi16(1)), llm__avx2_widen(high, _mm256_set1_epi16(16)));
+}
+
+// 32 columns x 8 rows x 4 tokens, exact, zero not yet subtracted.
+LLM__INLINE LLM__AVX2 llm__avx2_four llm__avx2_block(int kind, const llm__avx2_panel *p, const int8_t *const *x, uint32_t at) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widen(llm__avx2_8steps(p->q, x, at), ones);
+    if (kind == LLM__AVX2_FIVE)
+        return llm__avx2_add32(llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), ones), llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 4), ones));
+    if (kind == LLM__AVX2_BYTE) return llm__avx2_bytes(p, x, at);
+    if (kind == LLM__AVX2_SMALL) {
+        llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), llm__avx2_load(p->sub[0]));
+        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 4), llm__avx2_load(p->sub[1])));
+    } else {
+        const __m256i sub0 = llm__avx2_load(p->sub[0]), sub1 = llm__avx2_load(p->sub[1]);
+        llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 0), sub0);
+        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 2), sub0));
+        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 4), sub1));
+        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 6), sub1));
+    }
+}
+
+// One term of N4 for eight rows and token c.
+LLM__INLINE LLM__AVX2 __m256 llm__avx2_term(const llm__avx2_type y, __m256 acc, __m256i isum, const llm__avx2_panel *p, const llm__avx2_side *side, int c) {
+    const __m256 da = _mm256_set1_ps(side->d[c]);
+    const __m256i z = _mm256_set1_epi32(side->z[c]);
+    if (y.zero) isum = _mm256_add_epi32(isum, y.kind < LLM__AVX2_SMALL ? z : _mm256_madd_epi16(z, llm__avx2_load(p->zero)));
+    acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->s), da), _mm256_cvtepi32_ps(isum), acc);
+    if (!y.minima) return acc;
+    return _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->t), da), y.kind < LLM__AVX2_SMALL ? _mm256_set1_ps(side->m[c]) :
+                           _mm256_cvtepi32_ps(_mm256_madd_epi16(z, llm__avx2_load(p->mn))), acc);
+}
+
+// n groups of eight rows x four tokens; the sums so far come from out and go back there.
+LLM__INLINE LLM__AVX2 void llm__avx2_tile(const llm__avx2_type y, const llm__avx2_panel *p, const llm__avx2_tokens *k, uint32_t n, uint32_t row,
+                                          uint32_t n_rows, bool begin) {
+    const __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n_rows), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const int8_t *x[4];
+    __m256 f0, f1, f2, f3;
+    uint32_t b;
+    f0 = f1 = f2 = f3 = _mm256_setzero_ps();
+    x[0] = k->q[0]; x[1] = k->q[1]; x[2] = k->q[2]; x[3] = k->q[3];
+    if (!begin) {
+        f0 = _mm256_maskload_ps(k->out[0] + row, live); f1 = _mm256_maskload_ps(k->out[1] + row, live);
+        f2 = _mm256_maskload_ps(k->out[2] + row, live); f3 = _mm256_maskload_ps(k->out[3] + row, live);
+    }
+    for (b = 0; b < n; b++) {
+        const llm__avx2_four i = llm__avx2_block(y.kind, p + b, x, b * 32);
+        f0 = llm__avx2_term(y, f0, i.v0, p + b, &k->side[b], 0);
+        f1 = llm__avx2_term(y, f1, i.v1, p + b, &k->side[b], 1);
+        f2 = llm__avx2_term(y, f2, i.v2, p + b, &k->side[b], 2);
+        f3 = llm__avx2_term(y, f3, i.v3, p + b, &k->side[b], 3);
+    }
+    if (n_rows == 8) {
+        _mm256_storeu_ps(k->out[0] + row, f0); _mm256_storeu_ps(k->out[1] + row, f1);
+        _mm256_storeu_ps(k->out[2] + row, f2); _mm256_storeu_ps(k->out[3] + row, f3);
+    } else {
+        _mm256_maskstore_ps(k->out[0] + row, live, f0); _mm256_maskstore_ps(k->out[1] + row, live, f1);
+        _mm256_maskstore_ps(k->out[2] + row, live, f2); _mm256_maskstore_ps(k->out[3] + row, live, f3);
+    }
+}
+
+// Eight rows from the tile's row on, columns from group on, into a panel. Fewer than eight are first copied, the last one repeated.
+LLM__INLINE LLM__AVX2 void llm__avx2_pack_rows(const llm__avx2_type y, llm__avx2_scratch *s, llm__avx2_panel *p, const llm__tile *t, uint32_t row,
+                                               uint32_t group, uint32_t n) {
+    const uint8_t *w = t->w + (size_t)row * t->row_bytes + group / y.groups * y.block_bytes;
+    const size_t bytes = n / y.groups * y.block_bytes;
+    uint32_t r;
+    if (t->n_rows - row >= 8) {
+        llm__avx2_pack(y, p, w, t->row_bytes, n);
+        return;
+    }
+    for (r = 0; r < 8; r++) memcpy(s->rows[r], w + LLM__MIN(r, t->n_rows - 1 - row) * t->row_bytes, bytes);
+    llm__avx2_pack(y, p, s->rows[0], sizeof s->rows[0], n);
+}
+
+LLM__INLINE LLM__AVX2 void llm__avx2_prefill(const llm__avx2_type y, const llm__tile *t) {
+    llm__avx2_scratch *s = (llm__avx2_scratch *)t->panel;
+    const uint32_t n_groups = t->x->n / 32;
+    llm__avx2_tokens k;
+    uint32_t row, group, token, i, n, n_panels;
+    for (row = 0; row < t->n_rows; row += LLM__AVX2_PANELS * 8) {
+        n_panels = LLM__MIN((t->n_rows - row + 7) / 8, (uint32_t)LLM__AVX2_PANELS);
+        for (group = 0; group < n_groups; group += n) {
+            n = LLM__MIN(n_groups - group, (uint32_t)LLM__AVX2_BLOCKS);
+            for (i = 0; i < n_panels; i++) llm__avx2_pack_rows(y, s, s->panel[i], t, row + i * 8, group, n);
+            for (token = 0; token < t->n_tokens; token += 4) {
+                llm__avx2_gather(&k, t, token, group, n, y.zero, y.kind >= LLM__AVX2_SMALL);
+                for (i = 0; i < n_panels; i++)
+                    llm__avx2_tile(y, s->panel[i], &k, n, row + i * 8, LLM__MIN(t->n_rows - row - i * 8, 8u), group == 0);
+            }
+        }
+    }
+}
+
+// ---- the overlay ----
+
+//    name         kind    zero  groups, unrolled  scales of a block  of a group
+#define LLM__AVX2_FORMATS(X)                                         \
+    X(Q4_0, q4_0, NIBBLE, 8,   1, 1,  scale_only,  whole)            \
+    X(Q4_1, q4_1, NIBBLE, 0,   1, 1,  scale_min,   whole)            \
+    X(Q5_0, q5_0, FIVE,   16,  1, 1,  scale_only,  whole)            \
+    X(Q5_1, q5_1, FIVE,   0,   1, 1,  scale_min,   whole)            \
+    X(Q8_0, q8_0, BYTE,   128, 1, 1,  scale_only,  whole)            \
+    X(Q2_K, q2_k, SMALL,  0,   8, 4,  super_q2_k,  halved)           \
+    X(Q3_K, q3_k, SMALL,  4,   8, 4,  super_q3_k,  halved)           \
+    X(Q4_K, q4_k, NIBBLE, 0,   8, 2,  super_k4,    scaled)           \
+    X(Q5_K, q5_k, FIVE,   0,   8, 2,  super_k4,    scaled)           \
+    X(Q6_K, q6_k, SIX,    32,  8, 4,  super_q6_k,  halved)
+
+// Decode takes bytes as signed, panels hold them plus 128: the zero is the panels'.
+#define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                     \
+    LLM__INLINE LLM__AVX2 llm__avx2_type llm__avx2_type_##name(int zero) {                                   \
+        llm__avx2_type y;                                                                                    \
+        y.kind = LLM__AVX2_##kind_; y.zero = zero;                                                           \
+        y.minima = llm__types[LLM__##NAME].minima;                                                           \
+        y.block_bytes = sizeof(llm__##name); y.groups = groups_; y.run = run_;                               \
+        y.pair = llm__avx2_##name; y.scales = llm__avx2_##scales_; y.group = llm__avx2_##group_;             \
+        return y;                                                                                            \
+    }                                                                                                        \
+    static LLM__AVX2 void llm__prefill_##name##_avx2(const llm__tile *t) { llm__avx2_prefill(llm__avx2_type_##name(zero_), t); } \
+    static LLM__AVX2 void llm__decode_##name##_avx2(const llm__tile *t) {                                    \
+        if (t->n_rows < 8) llm__prefill_##name##_avx2(t);                                                    \
+        else llm__avx2_decode(llm__avx2_type_##name(LLM__AVX2_##kind_ == LLM__AVX2_BYTE ? 0 : zero_), t);    \
+    }
+LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+
+static void llm__kernels_avx2(llm__kernels *k) {
+    llm__vectors_avx2(&k->v);
+    k->panel_rows = 8;
+    k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)    \
+    k->decode[LLM__##NAME] = llm__decode_##name##_avx2;      \
+    k->prefill[LLM__##NAME] = llm__prefill_##name##_avx2;    \
+    k->accelerated[LLM__##NAME] = true;
+    LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+}
+#endif
+
+// ---- which of them ---------------------------------------------------------------------------------------------------------
+
+// Scratch per worker for a matrix of n_cols columns, enough for every instruction set; 64-byte aligned.
+static uint64_t llm__panel_bytes(uint32_t n_cols) {
+    (void)n_cols;
+#if LLM__HAS_AVX2
+    return sizeof(llm__avx2_scratch);
+#else
+    return 64;
+#endif
+}
+
+#define LLM__ISAS(X)                             \
+    X(LLM_ISA_AUTO,         "automatic")         \
+    X(LLM_ISA_SCALAR,       "scalar")            \
+    X(LLM_ISA_AVX2,         "AVX2")              \
+    X(LLM_ISA_AVX_VNNI,     "AVX-VNNI")          \
+    X(LLM_ISA_AVX512_VNNI,  "AVX-512 VNNI")      \
+    X(LLM_ISA_NEON,         "NEON")              \
+    X(LLM_ISA_NEON_DOTPROD, "NEON dotprod")      \
+    X(LLM_ISA_NEON_I8MM,    "NEON i8mm")         \
+    X(LLM_ISA_WASM128,      "WASM SIMD128")      \
+    X(LLM_ISA_RVV,          "RISC-V vector")
+
+static const char *llm__isa_name(llm_isa isa) {
+#define LLM__X(id, name) if (isa == id) return name;
+    LLM__ISAS(LLM__X)
+#undef LLM__X
+    return "?";
+}
+
+static bool llm__isa_compiled(llm_isa isa) {
+    return isa == LLM_ISA_SCALAR || (isa == LLM_ISA_AVX2 && LLM__HAS_AVX2);
+}
+
+#if LLM__HAS_AVX2
+// Leaf 0 says which leaves exist (a limited virtual CPU may stop before 7); a system that does not save the upper halves of the
+// registers (XGETBV) makes the instructions fault although the CPU has them.
+static bool llm__x86_has_avx2(void) {
+    uint32_t r[4] = { 0, 0, 0, 0 }, saved;
+    const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5;
+#if LLM__MSVC
+    __cpuid((int *)r, 0);
+    if (r[0] < 7) return false;
+    __cpuid((int *)r, 1);
+#else
+    if (__get_cpuid_max(0, NULL) < 7) return false;
+    __cpuid(1, r[0], r[1], r[2], r[3]);
+#endif
+    if ((r[2] & (fma | osxsave | avx | f16c)) != (fma | osxsave | avx | f16c)) return false;
+#if LLM__MSVC
+    saved = (uint32_t)_xgetbv(0);
+    __cpuidex((int *)r, 7, 0);
+#else
+    { uint32_t high; __asm__ volatile ("xgetbv" : "=a"(saved), "=d"(high) : "c"(0)); (void)high; }
+    __cpuid_count(7, 0, r[0], r[1], r[2], r[3]);
+#endif
+    return (saved & 6u) == 6u && (r[1] & avx2) != 0;
+}
+#endif
+
+static bool llm__isa_on_cpu(llm_isa isa) {
+#if LLM__HAS_AVX2
+    if (isa == LLM_ISA_AVX2) return llm__x86_has_avx2();
+#endif
+    return isa == LLM_ISA_SCALAR;
+}
+
+// Scalar everywhere, then what this CPU does better is laid over it.
+static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *e) {
+    llm_isa isa = wanted;
+    if (isa == LLM_ISA_AUTO) isa = llm__isa_compiled(LLM_ISA_AVX2) && llm__isa_on_cpu(LLM_ISA_AVX2) ? LLM_ISA_AVX2 : LLM_ISA_SCALAR;
+    if (!llm__isa_compiled(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not part of this build", llm__isa_name(isa));
+    if (!llm__isa_on_cpu(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
+    k->isa = isa;
+    llm__kernels_scalar(k);
+#if LLM__HAS_AVX2
+    if (isa == LLM_ISA_AVX2) llm__kernels_avx2(k);
+#endif
+    llm__kernels_floats(k);
+    return llm__ok(e);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>ops      What the forward pass is made of: op(run, dst, src, weights, T) on arrays [T, n]. Work is shared out by rows of a matrix or
+//            by tokens, never by parts of a sum, so the number of workers cannot show in a result. Knows nothing of architectures.
+
+// One matrix of the model as the kernels see it, with what follows the product: scale and bias, or bias and scale (N6).
+typedef struct llm__mat {
+    int type;                          // compact id; LLM__TYPE_NONE: the tensor is absent
+    uint32_t rows, cols;               // outputs, inputs
+    size_t row_bytes;
+    const uint8_t *data;
+    const float *bias;                 // [rows] or NULL
+    float scale;                       // 1 = none
+    bool bias_first;                   // (W x + b) * s instead of (W x) * s + b
+} llm__mat;
+
+// One evaluation: who computes, with which kernels, and the flag that ends it early. Once *cancel is set every op returns soon with
+// its output unfinished; the caller looks at the flag and drops everything.
+typedef struct llm__run {
+    llm__team *team;
+    const llm__kernels *k;
+    llm__atomic32 *cancel;
+    uint8_t *scratch;                  // one part of scratch_bytes for each worker, 64-byte aligned
+    size_t scratch_bytes;
+} llm__run;
+
+static bool llm__run_cancelled(const llm__run *r) { return llm__atomic_load(r->cancel) != 0; }
+static void *llm__run_scratch(const llm__run *r, uint32_t worker) { return r->scratch + worker * r->scratch_bytes; }
+
+// ---- by tokens ----
+
+typedef void (*llm__token_fn)(const void *args, uint32_t token);
+typedef struct llm__each { const llm__run *run; llm__token_fn fn; const void *args; llm__chunks chunks; } llm__each;
+
+static void llm__each_job(void *arg, uint32_t worker) {
+    llm__each *e = (llm__each *)arg;
+    uint32_t begin, end;
+    (void)worker;
+    while (llm__chunks_take(&e->chunks, &begin, &end) && !llm__run_cancelled(e->run))
+        for (; begin < end; begin++) e->fn(e->args, begin);
+}
+// fn(args, 0 .. T-1). A few tokens are not worth waking anybody: a fork-join costs about as much as normalising one row.
+static void llm__each_token(const llm__run *r, uint32_t T, llm__token_fn fn, const void *args) {
+    llm__each e;
+    uint32_t t;
+    if (T < 4 || r->team->n == 1) {
+        for (t = 0; t < T && !llm__run_cancelled(r); t++) fn(args, t);
+        return;
+    }
+    e.run = r; e.fn = fn; e.args = args;
+    llm__chunks_init(&e.chunks, T, 1, r->team->n);
+    llm__team_run(r->team, llm__each_job, &e);
+}
+
+typedef struct llm__op_args {          // what the ops by token need, one struct for all
+    const llm__vectors *v;
+    float *y;
+    const float *a, *b, *w;
+    size_t n;
+    float eps;
+    llm__act act;
+    llm__acts *acts;
+} llm__op_args;
+
+static void llm__rmsnorm_token(const void *p, uint32_t t) {
+    const llm__op_args *o = (const llm__op_args *)p;
+    o->v->rmsnorm(o->y + t * o->n, o->a + t * o->n, o->w, o->n, o->eps);
+}
+static void llm__op_rmsnorm(const llm__run *r, float *y, const float *x, const float *w, uint32_t n, float eps, uint32_t T) {
+    llm__op_args o = LLM__ZERO;
+    o.v = &r->k->v; o.y = y; o.a = x; o.w = w; o.n = n; o.eps = eps;
+    llm__each_token(r, T, llm__rmsnorm_token, &o);
+}
+
+// One rounding of each value to int8 with a scale per 32 (N3), for matrices stored as integers; float matrices read x itself.
+static void llm__quantize_token(const void *p, uint32_t t) {
+    const llm__op_args *o = (const llm__op_args *)p;
+    llm__acts *x = o->acts;
+    o->v->quantize(x->f + t * o->n, o->n, x->q + t * o->n, x->d + t * (o->n / 32), x->s16 + t * (o->n / 16));
+}
+static void llm__op_input(const llm__run *r, llm__acts *acts, const float *x, uint32_t n, bool quantize, uint32_t T) {
+    llm__op_args o = LLM__ZERO;
+    acts->f = x; acts->n = n; acts->n_tokens = T;
+    o.v = &r->k->v; o.n = n; o.acts = acts;
+    if (quantize) llm__each_token(r, T, llm__quantize_token, &o);
+}
+
+static void llm__add_token(const void *p, uint32_t t) {
+    const llm__op_args *o = (const llm__op_args *)p;
+    o->v->add(o->y + t * o->n, o->a + t * o->n, o->n);
+}
+static void llm__op_add(const llm__run *r, float *y, const float *x, uint32_t n, uint32_t T) {
+    llm__op_args o = LLM__ZERO;
+    o.v = &r->k->v; o.y = y; o.a = x; o.n = n;
+    llm__each_token(r, T, llm__add_token, &o);
+}
+
+static void llm__glu_token(const void *p, uint32_t t) {
+    const llm__op_args *o = (const llm__op_args *)p;
+    o->v->glu(o->y + t * o->n, o->a + t * o->n, o->b + t * o->n, o->n, o->act);
+}
+static void llm__op_glu(const llm__run *r, float *y, const float *gate, const float *up, uint32_t n, llm__act act, uint32_t T) {
+    llm__op_args o = LLM__ZERO;
+    o.v = &r->k->v; o.y = y; o.a = gate; o.b = up; o.n = n; o.act = act;
+    llm__each_token(r, T, llm__glu_token, &o);
+}
+
+// ---- by rows ----
+
+#define LLM__MAX_PRODUCTS 3            // q, k and v read the same input: one fork-join
+
+typedef struct llm__product { const llm__mat *w; float *out; } llm__product;       // out [T, rows]
+
+typedef struct llm__matmul_job {
+    const llm__run *run;
+    llm__product p[LLM__MAX_PRODUCTS];
+    uint32_t n, last[LLM__MAX_PRODUCTS];          // last[i]: row groups of products 0 .. i
+    uint32_t group;                               // rows that a kernel takes side by side
+    const llm__acts *x;
+    llm__chunks chunks;
+} llm__matmul_job;
+
+// Rows row .. row + n_rows - 1 of one product, for all tokens.
+static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, uint32_t row, uint32_t n_rows, uint32_t worker) {
+    const llm__mat *w = p->w;
+    const llm__kernels *k = job->run->k;
+    uint32_t t;
+    llm__tile tile;
+    tile.w = w->data + (size_t)row * w->row_bytes;
+    tile.row_bytes = w->row_bytes;
+    tile.n_rows = n_rows;
+    tile.n_cols = w->cols;
+    tile.x = job->x;
+    tile.token = 0;
+    tile.n_tokens = job->x->n_tokens;
+    tile.out = p->out + row;
+    tile.ld = w->rows;
+    tile.panel = llm__run_scratch(job->run, worker);
+    (tile.n_tokens <= 3 ? k->decode : k->prefill)[w->type](&tile);
+    if (w->scale == 1.0f && !w->bias) return;
+    for (t = 0; t < tile.n_tokens; t++)
+        k->v.affine(tile.out + t * tile.ld, w->scale, w->bias ? w->bias + row : NULL, n_rows, w->bias_first);
+}
+
+// A chunk goes to the kernel in steps small enough that a cancel is heard within milliseconds, whatever the matrix.
+static void llm__matmul_work(void *arg, uint32_t worker) {
+    llm__matmul_job *job = (llm__matmul_job *)arg;
+    uint32_t begin, end, i = 0;
+    const uint32_t step = job->x->n_tokens <= 3 ? 512 : 32;
+    while (llm__chunks_take(&job->chunks, &begin, &end)) {
+        while (begin < end) {
+            uint32_t first, row, n_rows, rows_left, groups;
+            if (llm__run_cancelled(job->run)) return;
+            for (i = 0; begin >= job->last[i]; i++) { }
+            first = i ? job->last[i - 1] : 0;
+            row = (begin - first) * job->group;
+            rows_left = job->p[i].w->rows - row;
+            groups = LLM__MIN(LLM__MIN(end, job->last[i]) - begin, step / job->group);
+            n_rows = LLM__MIN(rows_left, groups * job->group);
+            llm__matmul_rows(job, &job->p[i], row, n_rows, worker);
+            begin += groups;
+        }
+    }
+}
+
+// out_i = W_i x for up to three matrices over one input; x holds the T tokens.
+static void llm__op_matmul_n(const llm__run *r, const llm__product *p, uint32_t n, const llm__acts *x) {
+    llm__matmul_job job;
+    uint32_t i, groups = 0;
+    job.run = r; job.x = x; job.n = n;
+    job.group = r->k->panel_rows;
+    for (i = 0; i < n; i++) {
+        job.p[i] = p[i];
+        groups += (p[i].w->rows + job.group - 1) / job.group;
+        job.last[i] = groups;
+    }
+    llm__chunks_init(&job.chunks, groups, x->n_tokens <= 3 ? 4 : 1, r->team->n);
+    llm__team_run(r->team, llm__matmul_work, &job);
+}
+static void llm__op_matmul(const llm__run *r, float *out, const llm__mat *w, const llm__acts *x) {
+    llm__product p;
+    p.w = w; p.out = out;
+    llm__op_matmul_n(r, &p, 1, x);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>kv       Keys and values of past tokens, in pages of 64 positions that are allocated as the conversation grows: n_ctx is a limit,
+//            never a reservation. Layers that see everything form one group, layers with a window another; a window group gives old
+//            pages back. Knows layout and precision; knows nothing about attention maths.
+
+#define LLM__SPAN      1024u         // positions: the unit in which attention is summed (N7)
+#define LLM__KV_GROUPS 2
+
+typedef struct llm__kv_group {
+    uint32_t window;                   // positions a query may see, itself included; 0 = all
+    uint64_t page_bytes;               // K and V of 64 positions of every layer in the group
+    uint8_t **pages;                   // [cap]; NULL = not allocated yet, or given back
+    size_t cap;
+    uint32_t first;                    // pages before this one have been given back
+} llm__kv_group;
+
+// Where one layer's keys and values lie inside its group's pages: [head][64][head_dim], K of all heads, then V.
+typedef struct llm__kv_layer {
+    uint32_t group, n_heads, dim_k, dim_v;
+    uint64_t k_at, v_at;               // byte offsets in the page
+} llm__kv_layer;
+
+typedef struct llm__kv {
+    const llm__heap *heap;
+    llm_kv_type type;
+    uint32_t elem_bytes;
+    llm__kv_group groups[LLM__KV_GROUPS];
+    uint64_t bytes;                    // allocated now
+} llm__kv;
+
+static void llm__kv_init(llm__kv *kv, const llm__heap *heap, llm_kv_type type) {
+    memset(kv, 0, sizeof *kv);
+    kv->heap = heap;
+    kv->type = type;
+    kv->elem_bytes = type == LLM_KV_F32 ? 4 : 2;
+}
+static void llm__kv_free(llm__kv *kv) {
+    uint32_t g;
+    size_t p;
+    for (g = 0; g < LLM__KV_GROUPS; g++) {
+        for (p = 0; p < kv->groups[g].cap; p++) llm__free(kv->heap, kv->groups[g].pages[p]);
+        llm__free(kv->heap, kv->groups[g].pages);
+    }
+    memset(kv->groups, 0, sizeof kv->groups);
+    kv->bytes = 0;
+}
+
+// Adds a layer to the group of its window and says where it lies. False: a third window size.
+static bool llm__kv_add_layer(llm__kv *kv, llm__kv_layer *layer, uint32_t window, uint32_t n_heads, uint32_t dim_k, uint32_t dim_v) {
+    llm__kv_group *g;
+    uint32_t i;
+    for (i = 0; i < LLM__KV_GROUPS; i++)
+        if (kv->groups[i].page_bytes == 0 || kv->groups[i].window == window) break;
+    if (i == LLM__KV_GROUPS) return false;
+    g = &kv->groups[i];
+    g->window = window;
+    layer->group = i; layer->n_heads = n_heads; layer->dim_k = dim_k; layer->dim_v = dim_v;
+    layer->k_at = g->page_bytes;
+    layer->v_at = layer->k_at + (uint64_t)n_heads * LLM__PAGE * dim_k * kv->elem_bytes;
+    g->page_bytes = layer->v_at + (uint64_t)n_heads * LLM__PAGE * dim_v * kv->elem_bytes;
+    return true;
+}
+
+// Pages for positions begin .. end-1 in every group. On failure what was there before is still there.
+static bool llm__kv_reserve(llm__kv *kv, size_t begin, size_t end) {
+    uint32_t i;
+    size_t p, n_pages = (end + LLM__PAGE - 1) / LLM__PAGE;
+    for (i = 0; i < LLM__KV_GROUPS; i++) {
+        llm__kv_group *g = &kv->groups[i];
+        size_t old = g->cap;
+        void *v = g->pages;
+        if (!g->page_bytes) continue;
+        if (!llm__grow(kv->heap, &v, &g->cap, n_pages, sizeof *g->pages)) return false;
+        g->pages = (uint8_t **)v;
+        if (g->cap > old) memset(g->pages + old, 0, (g->cap - old) * sizeof *g->pages);
+        for (p = begin / LLM__PAGE; p < n_pages; p++) {
+            if (g->pages[p]) continue;
+            g->pages[p] = (uint8_t *)llm__alloc_bytes(kv->heap, g->page_bytes);
+            if (!g->pages[p]) return false;
+            kv->bytes += g->page_bytes;
+        }
+    }
+    return true;
+}
+
+// Gives back the pages that no query from position n on can see, less 1024 positions so that a rewind is usually free.
+static void llm__kv_retire(llm__kv *kv, size_t n) {
+    uint32_t i;
+    for (i = 0; i < LLM__KV_GROUPS; i++) {
+        llm__kv_group *g = &kv->groups[i];
+        size_t keep = (size_t)g->window + LLM__SPAN;
+        if (!g->window || n <= keep) continue;
+        for (; (size_t)(g->first + 1) * LLM__PAGE <= n - keep; g->first++) {
+            if (!g->pages[g->first]) continue;
+            llm__free(kv->heap, g->pages[g->first]);
+            g->pages[g->first] = NULL;
+            kv->bytes -= g->page_bytes;
+        }
+    }
+}
+
+// How many of the first n positions are still good for going on at position n: n, or 0 when a window's pages are gone; the caller then
+// evaluates the tokens again from the start.
+static size_t llm__kv_rewind(llm__kv *kv, size_t n) {
+    uint32_t i;
+    bool lost = false;
+    for (i = 0; i < LLM__KV_GROUPS; i++) {
+        const llm__kv_group *g = &kv->groups[i];
+        size_t oldest = g->window && n >= g->window ? n - g->window + 1 : 0;       // first position that position n sees
+        if (g->window && oldest < (size_t)g->first * LLM__PAGE) lost = true;
+    }
+    if (!lost) return n;
+    for (i = 0; i < LLM__KV_GROUPS; i++) kv->groups[i].first = 0;
+    return 0;
+}
+
+// The first byte of head h's keys (values) of position p.
+static uint8_t *llm__kv_key(const llm__kv *kv, const llm__kv_layer *l, uint32_t h, size_t p) {
+    return kv->groups[l->group].pages[p / LLM__PAGE] + l->k_at + ((uint64_t)h * LLM__PAGE + p % LLM__PAGE) * l->dim_k * kv->elem_bytes;
+}
+static uint8_t *llm__kv_value(const llm__kv *kv, const llm__kv_layer *l, uint32_t h, size_t p) {
+    return kv->groups[l->group].pages[p / LLM__PAGE] + l->v_at + ((uint64_t)h * LLM__PAGE + p % LLM__PAGE) * l->dim_v * kv->elem_bytes;
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>arch     An architecture is a row of data. Binding turns a directory of tensors into a network of named, shape-checked fields, so
+//            that forward can trust every pointer. The names of architectures appear nowhere else.
+
+enum {                                 // what an architecture has
+    LLM__HALF_SPLIT = 1,               // rotary pairs (i, i + n/2) instead of (2i, 2i + 1)
+    LLM__QK_NORM    = 2,               // RMS norm on each head of q and k
+    LLM__POST_NORM  = 4,               // RMS norm on what attention and feed-forward return
+    LLM__EMBD_SCALE = 8,               // embeddings times sqrt(n_embd)
+    LLM__EXPERTS    = 16,              // feed-forward by experts: always
+    LLM__EXPERTS_OR = 32,              //                          where the file has them
+    LLM__FUSED_UP   = 64,              // ffn_up holds gate and up, one above the other
+    LLM__TIED       = 128              // no output matrix of its own
+};
+
+typedef struct llm__arch {
+    const char *name;
+    uint32_t flags;
+    llm__act act;
+    uint32_t window, period;           // defaults: sliding window; every period-th layer sees everything (0: no windows)
+    float window_rope_base;            // rotary base of the window layers (0: as the others)
+    float score_cap, logit_cap;        // default soft caps (0: none, and the keys do not count)
+    uint32_t wide_scale_layers;        // the size with so many layers scales scores by (n_embd / n_head)^-1/2, not head_dim^-1/2
+} llm__arch;
+
+static const llm__arch llm__archs[] = {
+    { "llama",    LLM__EXPERTS_OR,                                                          LLM__ACT_SILU, 0, 0, 0, 0, 0, 0 },
+    { "qwen2",    LLM__HALF_SPLIT,                                                          LLM__ACT_SILU, 0, 0, 0, 0, 0, 0 },
+    { "qwen3",    LLM__HALF_SPLIT | LLM__QK_NORM,                                           LLM__ACT_SILU, 0, 0, 0, 0, 0, 0 },
+    { "qwen3moe", LLM__HALF_SPLIT | LLM__QK_NORM | LLM__EXPERTS,                            LLM__ACT_SILU, 0, 0, 0, 0, 0, 0 },
+    { "phi3",     LLM__HALF_SPLIT | LLM__FUSED_UP,                                          LLM__ACT_SILU, 0, 0, 0, 0, 0, 0 },
+    { "gemma",    LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__TIED,                            LLM__ACT_GELU, 0, 0, 0, 0, 0, 0 },
+    { "gemma2",   LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__TIED | LLM__POST_NORM,           LLM__ACT_GELU, 4096, 2, 0, 50.0f, 30.0f, 46 },
+    { "gemma3",   LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__QK_NORM | LLM__POST_NORM,        LLM__ACT_GELU, 1024, 6, 10000.0f, 0, 0, 62 },
+};
+
+typedef struct llm__rope {             // one set of rotary frequencies
+    uint64_t *turns;                   // [n_pairs] 2^64 * frequency / (2 pi): the angle of position p is p * turns, wrapped (N8)
+    float factor;                      // on cos and sin (1 = none)
+} llm__rope;
+
+typedef struct llm__layer {            // shapes: [rows, cols] of y = W x
+    uint32_t n_head, n_head_kv, n_ff;
+    uint32_t window;                   // 0 = sees everything
+    uint32_t rope;                     // index of its frequencies
+    float *attn_norm;                  // [n_embd]
+    llm__mat wq, wk, wv;               // [n_head * dim_k, n_embd], [n_head_kv * dim_k, n_embd], [n_head_kv * dim_v, n_embd]
+    float *q_norm, *k_norm;            // [dim_k] or NULL
+    llm__mat wo;                       // [n_embd, n_head * dim_v]
+    float *attn_post_norm;             // [n_embd] or NULL
+    float *ffn_norm;                   // [n_embd]
+    llm__mat gate, up, down;           // [n_ff, n_embd], [n_ff, n_embd], [n_embd, n_ff]; with experts: those of expert 0
+    llm__mat router;                   // [n_expert, n_embd] or absent
+    size_t gate_step, up_step, down_step;         // bytes from one expert's matrix to the next
+    float *ffn_post_norm;              // [n_embd] or NULL
+} llm__layer;
+
+typedef struct llm__net {
+    const llm__arch *arch;
+    uint32_t n_vocab, n_ctx_train, n_embd, n_layer, n_head, n_head_kv, n_ff;      // heads, n_ff: the largest of all layers
+    uint32_t n_expert, n_expert_used, n_ff_expert;                               // 0: no experts; n_ff_expert 0: as n_ff
+    uint32_t dim_k, dim_v, n_rot;      // head sizes; rotated part of each head
+    uint32_t max_cols;                 // longest input of any matrix
+    float eps, score_scale, score_cap, logit_cap, embd_scale, expert_scale;
+    bool integers;                     // some matrix is stored as integers
+    llm__rope rope[2], rope_long;      // all layers, window layers; long: for contexts beyond n_ctx_orig (longrope)
+    uint32_t n_ctx_orig;
+    llm__mat embd, output;             // [n_vocab, n_embd]
+    float *output_norm;                // [n_embd]
+    llm__layer *layers;
+    float **vectors;                   // every norm and bias, to be freed
+    size_t n_vectors, cap_vectors;
+    uint64_t bytes_per_token;          // weights read to decode one token
+} llm__net;
+
+// ---- binding ----
+
+typedef struct llm__binder {           // sticky: after the first failure nothing more happens
+    const llm__gguf *g;
+    const llm__heap *heap;
+    llm__net *net;
+    llm_error *err;
+    llm_result result;
+} llm__binder;
+
+static void llm__bind_fail(llm__binder *b, llm_result code) { if (b->result == LLM_OK) b->result = code; }
+
+// "ARCH.suffix" in buf.
+static const char *llm__bind_key(const llm__binder *b, char buf[96], const char *suffix) {
+    llm__format(buf, 96, "%s.%s", b->net->arch->name, suffix);
+    return buf;
+}
+static uint32_t llm__bind_u32(llm__binder *b, const char *suffix, uint32_t otherwise) {
+    char key[96];
+    if (b->result == LLM_OK) b->result = llm__gguf_u32(b->g, llm__bind_key(b, key, suffix), &otherwise, b->err);
+    return otherwise;
+}
+static float llm__bind_f32(llm__binder *b, const char *suffix, float otherwise) {
+    char key[96];
+    float f = otherwise;
+    if (b->result == LLM_OK) b->result = llm__gguf_f32(b->g, llm__bind_key(b, key, suffix), &f, b->err);
+    if (b->result == LLM_OK && !llm__f32_is_finite(f)) b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is not a finite number", key);
+    return f;
+}
+// A count that divides or bounds a loop: present, and within 1 .. most.
+static uint32_t llm__bind_count(llm__binder *b, const char *suffix, uint32_t most) {
+    char key[96];
+    uint32_t n = llm__bind_u32(b, suffix, 0);
+    if (b->result == LLM_OK && (n == 0 || n > most))
+        b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u; it must be present and between 1 and %u", llm__bind_key(b, key, suffix), n, most);
+    return n;
+}
+static uint32_t llm__bind_u32_at(llm__binder *b, const char *suffix, uint32_t layer, uint32_t otherwise) {
+    char key[96];
+    if (b->result == LLM_OK)
+        b->result = llm__gguf_u32_at(b->g, llm__bind_key(b, key, suffix), layer, b->net->n_layer, &otherwise, b->err);
+    return otherwise;
+}
+
+static const llm__gguf_tensor *llm__bind_find(const llm__binder *b, char name[96], int layer, const char *suffix) {
+    if (layer < 0) llm__format(name, 96, "%s", suffix);
+    else llm__format(name, 96, "blk.%d.%s", layer, suffix);
+    return llm__gguf_tensor_find(b->g, llm__str_of(name));
+}
+// The tensor with exactly this shape ([d0] innermost), or NULL: absent and optional, or failed.
+static const llm__gguf_tensor *llm__bind_tensor(llm__binder *b, int layer, const char *suffix, uint64_t d0, uint64_t d1, uint64_t d2, bool required) {
+    char name[96];
+    const llm__gguf_tensor *t;
+    if (b->result != LLM_OK) return NULL;
+    t = llm__bind_find(b, name, layer, suffix);
+    if (!t) {
+        if (required) llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "tensor '%s' is missing, which architecture '%s' needs", name, b->net->arch->name));
+        return NULL;
+    }
+    if (t->dims[0] != d0 || t->dims[1] != d1 || t->dims[2] != d2 || t->dims[3] != 1) {
+        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "tensor '%s' has shape [%U, %U, %U], expected [%U, %U, %U]", name,
+                                    t->dims[0], t->dims[1], t->dims[2], d0, d1, d2));
+        return NULL;
+    }
+    return t;
+}
+// Memory that lives as long as the network.
+static float *llm__bind_floats(llm__binder *b, uint64_t n) {
+    llm__net *net = b->net;
+    void *list = net->vectors;
+    float *p = NULL;
+    if (llm__grow(b->heap, &list, &net->cap_vectors, net->n_vectors + 1, sizeof *net->vectors)) {
+        net->vectors = (float **)list;
+        p = LLM__NEW(b->heap, float, n);
+    }
+    if (p) net->vectors[net->n_vectors++] = p;
+    else llm__bind_fail(b, llm__fail(b->err, LLM_NO_MEMORY, "no memory for a tensor of %U numbers", n));
+    return p;
+}
+// A vector as aligned floats: norms and biases are small and used with every token, so they are copied.
+static float *llm__bind_vector(llm__binder *b, int layer, const char *suffix, uint64_t n, bool required) {
+    const llm__gguf_tensor *t = llm__bind_tensor(b, layer, suffix, n, 1, 1, required);
+    float *p;
+    if (!t) return NULL;
+    p = llm__bind_floats(b, n);
+    if (p) llm__dequantize_row(t->type, t->data, p, (size_t)n);
+    return p;
+}
+static void llm__bind_rows(llm__binder *b, llm__mat *m, const llm__gguf_tensor *t, uint64_t row, uint64_t rows) {
+    uint64_t row_bytes = 0;
+    llm__row_bytes(t->type, t->dims[0], &row_bytes);
+    m->type = t->type;
+    m->cols = (uint32_t)t->dims[0];
+    m->rows = (uint32_t)rows;
+    m->row_bytes = (size_t)row_bytes;
+    m->data = t->data + row * row_bytes;
+    m->scale = 1.0f;
+    if (m->cols > b->net->max_cols) b->net->max_cols = m->cols;
+    if (!llm__types[t->type].load) b->net->integers = true;
+}
+static void llm__bind_matrix(llm__binder *b, llm__mat *m, int layer, const char *suffix, uint64_t cols, uint64_t rows, bool required) {
+    const llm__gguf_tensor *t = llm__bind_tensor(b, layer, suffix, cols, rows, 1, required);
+    m->type = LLM__TYPE_NONE;
+    if (!t) return;
+    llm__bind_rows(b, m, t, 0, rows);
+    b->net->bytes_per_token += t->n_bytes;
+}
+// What may follow a product: "NAME.bias" [rows] and "NAME.scale" [1].
+static void llm__bind_extras(llm__binder *b, llm__mat *m, int layer, const char *name, bool bias_first) {
+    char suffix[64];
+    const float *scale;
+    if (m->type == LLM__TYPE_NONE) return;
+    llm__format(suffix, sizeof suffix, "%s.bias", name);
+    m->bias = llm__bind_vector(b, layer, suffix, m->rows, false);
+    llm__format(suffix, sizeof suffix, "%s.scale", name);
+    scale = llm__bind_vector(b, layer, suffix, 1, false);
+    if (scale) m->scale = *scale;
+    m->bias_first = bias_first;
+}
+
+// ---- rotary frequencies ----
+
+typedef struct llm__rope_scaling {
+    bool yarn;
+    double factor;                     // positions are divided by it (1 = none)
+    double beta_fast, beta_slow;
+    float attn_factor;
+} llm__rope_scaling;
+
+// YaRN (Peng et al. 2023, section 3.2): frequencies that turn more than beta_fast times within the original context are kept, those that
+// turn fewer than beta_slow times are interpolated, with a ramp over the pair index between.
+static double llm__yarn_index(const llm__net *net, double base, double turns) {
+    return net->n_rot * llm__ln(net->n_ctx_orig / (turns * 6.283185307179586)) / (2.0 * llm__ln(base));
+}
+static double llm__floor(double x) { double n = (double)(int64_t)x; return n > x ? n - 1.0 : n; }
+
+static double llm__yarn_frequency(const llm__net *net, const llm__rope_scaling *s, double base, uint32_t i, double f) {
+    double low = llm__floor(llm__yarn_index(net, base, s->beta_fast));
+    double high = -llm__floor(-llm__yarn_index(net, base, s->beta_slow));
+    double span, ramp;
+    low = LLM__MAX(low, 0.0);
+    high = LLM__MIN(high, net->n_rot - 1.0);
+    span = LLM__MAX(high - low, 0.001);
+    ramp = ((double)i - low) / span;
+    ramp = 1.0 - LLM__MIN(1.0, LLM__MAX(0.0, ramp));
+    return f / s->factor * (1.0 - ramp) + f * ramp;
+}
+
+// divisors: one per pair (llama3's bands, longrope's factors), or NULL.
+static void llm__bind_rope(llm__binder *b, llm__rope *rope, double base, const llm__rope_scaling *s, const float *divisors) {
+    const llm__net *net = b->net;
+    uint32_t i;
+    if (b->result != LLM_OK) return;
+    rope->turns = LLM__NEW(b->heap, uint64_t, net->n_rot / 2);
+    if (!rope->turns) { llm__bind_fail(b, llm__fail(b->err, LLM_NO_MEMORY, "no memory for the rotary frequencies")); return; }
+    for (i = 0; i < net->n_rot / 2; i++) {
+        double f = llm__pow(base, -2.0 * i / net->n_rot);
+        if (divisors) f /= (double)divisors[i];
+        f = s->yarn ? llm__yarn_frequency(net, s, base, i, f) : f / s->factor;
+        rope->turns[i] = f < 0.0 ? 0 - llm__turns(-f) : llm__turns(f);
+    }
+    rope->factor = s->attn_factor;
+    if (s->yarn && s->factor > 1.0) rope->factor *= (float)(1.0 + 0.1 * llm__ln(s->factor));
+}
+
+static bool llm__rope_divisors_ok(llm__binder *b, const float *d) {
+    uint32_t i;
+    for (i = 0; d && i < b->net->n_rot / 2; i++)
+        if (d[i] == 0.0f || !llm__f32_is_finite(d[i])) {
+            llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "a rotary factor tensor holds a zero or something that is not a number"));
+            return false;
+        }
+    return true;
+}
+
+static void llm__bind_ropes(llm__binder *b) {
+    llm__net *net = b->net;
+    llm__rope_scaling s = LLM__ZERO, plain = LLM__ZERO;
+    llm__str type = LLM__ZERO;
+    char key[96];
+    double base = (double)llm__bind_f32(b, "rope.freq_base", 10000.0f), window_base;
+    float factor = llm__bind_f32(b, "rope.scaling.factor", 0.0f);
+    const float *freqs, *near_, *far_;
+    if (b->result == LLM_OK) b->result = llm__gguf_str(b->g, llm__bind_key(b, key, "rope.scaling.type"), &type, b->err);
+    net->n_ctx_orig = llm__bind_u32(b, "rope.scaling.original_context_length", net->n_ctx_train);
+    if (!net->n_ctx_orig) net->n_ctx_orig = net->n_ctx_train;
+    s.yarn = llm__str_is(type, "yarn");
+    s.factor = factor > 0.0f && (s.yarn || type.n == 0 || llm__str_is(type, "linear")) ? (double)factor : 1.0;
+    s.beta_fast = (double)llm__bind_f32(b, "rope.scaling.yarn_beta_fast", 32.0f);
+    s.beta_slow = (double)llm__bind_f32(b, "rope.scaling.yarn_beta_slow", 1.0f);
+    s.attn_factor = llm__bind_f32(b, "rope.scaling.attn_factor", 1.0f);
+    if (s.attn_factor == 0.0f) s.attn_factor = 1.0f;
+    plain.factor = 1.0; plain.attn_factor = s.attn_factor;
+    if (b->result == LLM_OK && !(base > 1.0)) llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base")));
+
+    freqs = llm__bind_vector(b, -1, "rope_freqs.weight", net->n_rot / 2, false);
+    near_ = llm__bind_vector(b, -1, "rope_factors_short.weight", net->n_rot / 2, false);
+    far_  = llm__bind_vector(b, -1, "rope_factors_long.weight", net->n_rot / 2, false);
+    if (llm__rope_divisors_ok(b, freqs) && llm__rope_divisors_ok(b, near_) && llm__rope_divisors_ok(b, far_)) {
+        llm__bind_rope(b, &net->rope[0], base, &s, freqs ? freqs : near_);
+        if (far_ && !freqs) llm__bind_rope(b, &net->rope_long, base, &s, far_);
+        window_base = (double)llm__bind_f32(b, "rope.freq_base_swa", net->arch->window_rope_base);
+        if (net->arch->window && net->arch->window_rope_base > 0.0f && window_base > 1.0) llm__bind_rope(b, &net->rope[1], window_base, &plain, NULL);
+    }
+}
+
+// ---- layers ----
+
+// q, k and v as three matrices, or as one with their rows one above the other.
+static void llm__bind_qkv(llm__binder *b, llm__layer *l, int i) {
+    const llm__net *net = b->net;
+    uint64_t nq = (uint64_t)l->n_head * net->dim_k, nk = (uint64_t)l->n_head_kv * net->dim_k, nv = (uint64_t)l->n_head_kv * net->dim_v;
+    char name[96];
+    const llm__gguf_tensor *t;
+    if (b->result != LLM_OK) return;
+    if (!llm__bind_find(b, name, i, "attn_qkv.weight")) {
+        llm__bind_matrix(b, &l->wq, i, "attn_q.weight", net->n_embd, nq, true);
+        llm__bind_matrix(b, &l->wk, i, "attn_k.weight", net->n_embd, nk, true);
+        llm__bind_matrix(b, &l->wv, i, "attn_v.weight", net->n_embd, nv, true);
+        if (b->result != LLM_OK) return;
+        llm__bind_extras(b, &l->wq, i, "attn_q", false);
+        llm__bind_extras(b, &l->wk, i, "attn_k", false);
+        llm__bind_extras(b, &l->wv, i, "attn_v", false);
+        return;
+    }
+    t = llm__bind_tensor(b, i, "attn_qkv.weight", net->n_embd, nq + nk + nv, 1, true);
+    if (!t) return;
+    llm__bind_rows(b, &l->wq, t, 0, nq + nk + nv);                // the whole first, so that its bias is the whole bias
+    llm__bind_extras(b, &l->wq, i, "attn_qkv", false);
+    if (b->result != LLM_OK) return;
+    l->wk = l->wv = l->wq;
+    llm__bind_rows(b, &l->wq, t, 0, nq);
+    llm__bind_rows(b, &l->wk, t, nq, nk);
+    llm__bind_rows(b, &l->wv, t, nq + nk, nv);
+    if (l->wq.bias) { l->wk.bias = l->wq.bias + nq; l->wv.bias = l->wq.bias + nq + nk; }
+    b->net->bytes_per_token += t->n_bytes;
+}
+
+static void llm__bind_ffn(llm__binder *b, llm__layer *l, int i) {
+    const llm__net *net = b->net;
+    const llm__gguf_tensor *t;
+    if (!(net->arch->flags & LLM__FUSED_UP)) {
+        llm__bind_matrix(b, &l->gate, i, "ffn_gate.weight", net->n_embd, l->n_ff, true);
+        llm__bind_matrix(b, &l->up, i, "ffn_up.weight", net->n_embd, l->n_ff, true);
+        if (b->result != LLM_OK) return;
+        llm__bind_extras(b, &l->gate, i, "ffn_gate", true);
+        llm__bind_extras(b, &l->up, i, "ffn_up", true);
+    } else {
+        t = llm__bind_tensor(b, i, "ffn_up.weight", net->n_embd, 2ull * l->n_ff, 1, true);
+        if (!t) return;
+        llm__bind_rows(b, &l->gate, t, 0, l->n_ff);
+        llm__bind_rows(b, &l->up, t, l->n_ff, l->n_ff);
+        b->net->bytes_per_token += t->n_bytes;
+    }
+    llm__bind_matrix(b, &l->down, i, "ffn_down.weight", l->n_ff, net->n_embd, true);
+    if (b->result == LLM_OK) llm__bind_extras(b, &l->down, i, "ffn_down", true);
+}
+
+static size_t llm__bind_experts_of(llm__binder *b, llm__mat *m, int i, const char *suffix, uint64_t cols, uint64_t rows) {
+    const llm__net *net = b->net;
+    const llm__gguf_tensor *t = llm__bind_tensor(b, i, suffix, cols, rows, net->n_expert, true);
+    if (!t) return 0;
+    llm__bind_rows(b, m, t, 0, rows);
+    b->net->bytes_per_token += t->n_bytes / net->n_expert * net->n_expert_used;
+    return m->row_bytes * (size_t)rows;
+}
+static void llm__bind_experts(llm__binder *b, llm__layer *l, int i) {
+    const llm__net *net = b->net;
+    llm__bind_matrix(b, &l->router, i, "ffn_gate_inp.weight", net->n_embd, net->n_expert, true);
+    l->gate_step = llm__bind_experts_of(b, &l->gate, i, "ffn_gate_exps.weight", net->n_embd, l->n_ff);
+    l->up_step   = llm__bind_experts_of(b, &l->up,   i, "ffn_up_exps.weight",   net->n_embd, l->n_ff);
+    l->down_step = llm__bind_experts_of(b, &l->down, i, "ffn_down_exps.weight", l->n_ff, net->n_embd);
+}
+
+// Whether layer i has a window: from the file's list or period, else from the architecture's.
+static bool llm__bind_has_window(llm__binder *b, uint32_t i) {
+    const llm__net *net = b->net;
+    char key[96];
+    uint32_t period = net->arch->period, flag;
+    const llm__gguf_kv *kv = llm__gguf_find(b->g, llm__str_of(llm__bind_key(b, key, "attention.sliding_window_pattern")));
+    if (kv && kv->n == net->n_layer && net->n_layer > 1) {
+        flag = llm__bind_u32_at(b, "attention.sliding_window_pattern", i, 0);
+        return flag != 0;
+    }
+    period = llm__bind_u32(b, "attention.sliding_window_pattern", period);
+    return period == 0 || i % period < period - 1;
+}
+
+static void llm__bind_layer(llm__binder *b, uint32_t i, uint32_t window) {
+    llm__net *net = b->net;
+    llm__layer *l = &net->layers[i];
+    const uint32_t flags = net->arch->flags;
+    char key[96];
+    l->n_head = llm__bind_u32_at(b, "attention.head_count", i, 0);
+    l->n_head_kv = llm__bind_u32_at(b, "attention.head_count_kv", i, l->n_head);
+    l->n_ff = llm__bind_u32_at(b, "feed_forward_length", i, 0);
+    if (b->result != LLM_OK) return;
+    if (net->n_expert && net->n_ff_expert) l->n_ff = net->n_ff_expert;
+    if (!l->n_head || !l->n_head_kv || l->n_head % l->n_head_kv || l->n_head > 65536) {
+        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "key '%s': %u heads over %u key/value heads in layer %u is not possible",
+                                    llm__bind_key(b, key, "attention.head_count"), l->n_head, l->n_head_kv, i));
+        return;
+    }
+    if (!l->n_ff || l->n_ff > 1u << 24) {
+        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, "feed_forward_length"), l->n_ff));
+        return;
+    }
+    l->window = window && llm__bind_has_window(b, i) ? window : 0;
+    l->rope = l->window && net->rope[1].turns ? 1 : 0;
+
+    l->attn_norm = llm__bind_vector(b, (int)i, "attn_norm.weight", net->n_embd, true);
+    llm__bind_qkv(b, l, (int)i);
+    if (flags & LLM__QK_NORM) {
+        l->q_norm = llm__bind_vector(b, (int)i, "attn_q_norm.weight", net->dim_k, true);
+        l->k_norm = llm__bind_vector(b, (int)i, "attn_k_norm.weight", net->dim_k, true);
+    }
+    llm__bind_matrix(b, &l->wo, (int)i, "attn_output.weight", (uint64_t)l->n_head * net->dim_v, net->n_embd, true);
+    if (b->result == LLM_OK) llm__bind_extras(b, &l->wo, (int)i, "attn_output", false);
+    if (flags & LLM__POST_NORM) {
+        l->attn_post_norm = llm__bind_vector(b, (int)i, "post_attention_norm.weight", net->n_embd, true);
+        l->ffn_post_norm  = llm__bind_vector(b, (int)i, "post_ffw_norm.weight", net->n_embd, true);
+    }
+    l->ffn_norm = llm__bind_vector(b, (int)i, "ffn_norm.weight", net->n_embd, true);
+    l->router.type = LLM__TYPE_NONE;
+    if (net->n_expert) llm__bind_experts(b, l, (int)i);
+    else llm__bind_ffn(b, l, (int)i);
+}
+
+// ---- the network ----
+
+static void llm__bind_sizes(llm__binder *b) {
+    llm__net *net = b->net;
+    const uint32_t flags = net->arch->flags;
+    uint32_t heads0;
+    char key[96];
+    net->n_layer     = llm__bind_count(b, "block_count", 4096);
+    net->n_ctx_train = llm__bind_count(b, "context_length", 0x7fffffff);
+    net->n_embd      = llm__bind_count(b, "embedding_length", 1u << 20);
+    net->eps         = llm__bind_f32(b, "attention.layer_norm_rms_epsilon", 1e-5f);
+    heads0           = llm__bind_u32_at(b, "attention.head_count", 0, 0);
+    if (b->result == LLM_OK && (heads0 == 0 || heads0 > 65536))
+        b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, "attention.head_count"), heads0);
+    if (b->result != LLM_OK) return;
+    net->dim_k = llm__bind_u32(b, "attention.key_length", 0);
+    net->dim_v = llm__bind_u32(b, "attention.value_length", 0);
+    if (!net->dim_k) net->dim_k = net->n_embd / heads0;
+    if (!net->dim_v) net->dim_v = net->n_embd / heads0;
+    net->n_rot = llm__bind_u32(b, "rope.dimension_count", net->dim_k);
+    if (!net->n_rot) net->n_rot = net->dim_k;
+    if (b->result == LLM_OK && (!net->dim_k || net->dim_k > 512 || !net->dim_v || net->dim_v > 512))
+        b->result = llm__fail(b->err, LLM_UNSUPPORTED, "heads of %u and %u elements: 1 to 512 are supported", net->dim_k, net->dim_v);
+    if (b->result == LLM_OK && (net->n_rot > net->dim_k || net->n_rot % 2))
+        b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"), net->n_rot, net->dim_k);
+    if (flags & (LLM__EXPERTS | LLM__EXPERTS_OR)) {
+        net->n_expert      = llm__bind_u32(b, "expert_count", 0);
+        net->n_expert_used = llm__bind_u32(b, "expert_used_count", 0);
+        net->expert_scale  = llm__bind_f32(b, "expert_weights_scale", 0.0f);
+        net->n_ff_expert   = llm__bind_u32(b, "expert_feed_forward_length", 0);
+        if (b->result == LLM_OK && (net->n_expert || (flags & LLM__EXPERTS))
+            && (net->n_expert == 0 || net->n_expert > 4096 || net->n_expert_used == 0 || net->n_expert_used > net->n_expert || net->n_expert_used > 64))
+            b->result = llm__fail(b->err, LLM_BAD_FILE, "%u experts of which %u are used is not possible", net->n_expert, net->n_expert_used);
+    }
+    if (net->arch->score_cap > 0.0f) net->score_cap = llm__bind_f32(b, "attn_logit_softcapping", net->arch->score_cap);
+    net->logit_cap = net->arch->period ? llm__bind_f32(b, "final_logit_softcapping", net->arch->logit_cap) : 0.0f;
+    net->score_scale = net->n_layer == net->arch->wide_scale_layers ? 1.0f / llm__sqrt((float)(net->n_embd / heads0))
+                                                                    : 1.0f / llm__sqrt((float)net->dim_k);
+    net->embd_scale = flags & LLM__EMBD_SCALE ? llm__sqrt((float)net->n_embd) : 1.0f;
+}
+
+static void llm__bind_ends(llm__binder *b) {
+    llm__net *net = b->net;
+    char name[96];
+    const llm__gguf_tensor *embd = llm__bind_find(b, name, -1, "token_embd.weight");
+    if (b->result != LLM_OK) return;
+    if (embd && (embd->dims[1] == 0 || embd->dims[1] > 1u << 24)) {
+        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "tensor 'token_embd.weight' has %U rows", embd->dims[1]));
+        return;
+    }
+    net->n_vocab = embd ? (uint32_t)embd->dims[1] : 0;
+    llm__bind_matrix(b, &net->embd, -1, "token_embd.weight", net->n_embd, net->n_vocab, true);
+    net->output_norm = llm__bind_vector(b, -1, "output_norm.weight", net->n_embd, true);
+    if (b->result != LLM_OK) return;
+    net->output.type = LLM__TYPE_NONE;
+    if (!(net->arch->flags & LLM__TIED)) llm__bind_matrix(b, &net->output, -1, "output.weight", net->n_embd, net->n_vocab, false);
+    if (net->output.type == LLM__TYPE_NONE) {
+        net->output = net->embd;
+        net->bytes_per_token += net->embd.row_bytes;
+    } else {
+        net->bytes_per_token -= embd->n_bytes - net->embd.row_bytes;              // one row of the embedding, not the table
+    }
+    if (b->result == LLM_OK) llm__bind_extras(b, &net->output, -1, "output", false);
+}
+
+static void llm__net_free(llm__net *net, const llm__heap *heap) {
+    size_t i;
+    for (i = 0; i < net->n_vectors; i++) llm__free(heap, net->vectors[i]);
+    for (i = 0; i < 2; i++) llm__free(heap, net->rope[i].turns);
+    llm__free(heap, net->rope_long.turns);
+    llm__free(heap, net->vectors);
+    llm__free(heap, net->layers);
+    memset(net, 0, sizeof *net);
+}
+
+static llm_result llm__net_bind(llm__net *net, const llm__heap *heap, const llm__gguf *g, llm_error *err) {
+    llm__binder b;
+    llm__str name = LLM__ZERO;
+    uint32_t i, window;
+    memset(net, 0, sizeof *net);
+    memset(&b, 0, sizeof b);
+    b.g = g; b.heap = heap; b.net = net; b.err = err;
+    b.result = llm__gguf_str(g, "general.architecture", &name, err);
+    if (b.result != LLM_OK) return b.result;
+    if (!name.n) return llm__fail(err, LLM_BAD_FILE, "key 'general.architecture' is missing");
+    for (i = 0; i < LLM__COUNT(llm__archs); i++)
+        if (llm__str_is(name, llm__archs[i].name)) net->arch = &llm__archs[i];
+    if (!net->arch) return llm__fail(err, LLM_UNSUPPORTED, "architecture '%v' is not supported", &name);
+
+    llm__bind_sizes(&b);
+    llm__bind_ends(&b);
+    llm__bind_ropes(&b);
+    window = net->arch->period ? llm__bind_u32(&b, "attention.sliding_window", net->arch->window) : 0;
+    if (b.result == LLM_OK) {
+        net->layers = (llm__layer *)llm__alloc_zero(heap, net->n_layer, sizeof(llm__layer));
+        if (!net->layers) b.result = llm__fail(err, LLM_NO_MEMORY, "no memory for %u layers", net->n_layer);
+    }
+    for (i = 0; b.result == LLM_OK && i < net->n_layer; i++) {
+        llm__bind_layer(&b, i, window);
+        net->n_head    = LLM__MAX(net->n_head, net->layers[i].n_head);
+        net->n_head_kv = LLM__MAX(net->n_head_kv, net->layers[i].n_head_kv);
+        net->n_ff      = LLM__MAX(net->n_ff, net->layers[i].n_ff);
+    }
+    if (b.result != LLM_OK) llm__net_free(net, heap);
+    return b.result;
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>forward  Tokens in, logits out. One path for prefill and decode: decode is T == 1. Knows the order of the ops and nothing about
+//            stored types, instruction sets or names of architectures; what differs between models is an optional tensor or a number.
+
+typedef struct llm__state {            // what one context computes with
+    const llm__net *net;
+    const llm__kernels *k;
+    const llm__heap *heap;
+    uint32_t n_batch, n_workers, n_ctx;
+    llm__kv kv;
+    llm__kv_layer *kv_layers;          // [n_layer]
+    const llm__rope *ropes[2];
+    llm__atomic32 f16_saturated;
+
+    void *scratch;                     // one allocation, laid out by llm__state_layout
+    uint64_t scratch_bytes;
+    float *x, *xn;                     // [n_batch, n_embd] the residual stream; its normed copy and what a block adds to it
+    float *q, *key, *value, *att;      // [n_batch, heads * head size]
+    float *gate, *up;                  // [n_batch, n_ff], in the place of q .. att: never needed together
+    llm__acts in;                      // the input of the next matrix, as integers
+    float *cos_sin[2];                 // [n_batch, n_rot / 2, 2]
+    llm__attn_part *parts;             // [n_head, spans] of one token, when its spans are shared out
+    float *parts_o;
+    float *router, *expert_out;        // [n_batch, n_expert], [n_batch * n_expert_used, n_embd]
+    uint32_t *expert_id;               // [n_batch, n_expert_used], by rank
+    float *expert_weight;              //      likewise
+    uint32_t *expert_slots;            // [n_batch] slots (token * n_expert_used + rank) of the expert at work
+    llm__acts expert_x, expert_in;     // the layer's input; the rows of it that one expert reads
+    float *expert_y;                   // [n_batch, n_embd] what it returns
+    uint8_t *workers;
+    size_t worker_bytes;
+    float *logits[2];                  // [n_vocab] twice: a failed evaluation leaves the last good one alone
+    uint32_t good;                     // which one
+} llm__state;
+
+#define LLM__TILE 16u                  // queries that read keys and values together
+
+static uint32_t llm__n_spans(uint32_t n_ctx) { return n_ctx / LLM__SPAN + 1; }
+
+static void llm__carve_acts(llm__arena *a, llm__acts *x, uint64_t T, uint64_t n, bool floats) {
+    if (floats) x->f = LLM__CARVE(a, float, T * n);
+    x->q = LLM__CARVE(a, int8_t, T * n);
+    x->d = LLM__CARVE(a, float, T * (n / 32 + 1));
+    x->s16 = LLM__CARVE(a, int16_t, T * (n / 16 + 1));
+}
+
+static bool llm__takes_integers(const llm__mat *w) { return llm__types[w->type].load == NULL; }
+
+// The list of all scratch: measures with base NULL, then lays out.
+static bool llm__state_layout(llm__state *s, uint8_t *base) {
+    const llm__net *net = s->net;
+    const uint64_t T = s->n_batch, heads = net->n_head, kv_heads = net->n_head_kv;
+    const uint64_t nq = heads * net->dim_k, nk = kv_heads * net->dim_k, nv = kv_heads * net->dim_v, no = heads * net->dim_v;
+    llm__arena a = LLM__ZERO;
+    float *shared;
+    uint32_t i;
+    a.base = base;
+    s->x  = LLM__CARVE(&a, float, T * net->n_embd);
+    s->xn = LLM__CARVE(&a, float, T * net->n_embd);
+    shared = LLM__CARVE(&a, float, T * LLM__MAX(nq + nk + nv + no, 2ull * net->n_ff));
+    if (base) {
+        s->q = shared; s->key = s->q + T * nq; s->value = s->key + T * nk; s->att = s->value + T * nv;
+        s->gate = shared; s->up = s->gate + T * net->n_ff;
+    }
+    llm__carve_acts(&a, &s->in, T, net->integers ? net->max_cols : 0, false);
+    for (i = 0; i < 2; i++)
+        if (s->ropes[i]) s->cos_sin[i] = LLM__CARVE(&a, float, T * net->n_rot);
+    s->parts   = LLM__CARVE(&a, llm__attn_part, heads * llm__n_spans(s->n_ctx));
+    s->parts_o = LLM__CARVE(&a, float, heads * llm__n_spans(s->n_ctx) * net->dim_v);
+    if (net->n_expert) {
+        s->router        = LLM__CARVE(&a, float, T * net->n_expert);
+        s->expert_out    = LLM__CARVE(&a, float, T * net->n_expert_used * net->n_embd);
+        s->expert_id     = LLM__CARVE(&a, uint32_t, T * net->n_expert_used);
+        s->expert_weight = LLM__CARVE(&a, float, T * net->n_expert_used);
+        s->expert_slots  = LLM__CARVE(&a, uint32_t, T);
+        s->expert_y      = LLM__CARVE(&a, float, T * net->n_embd);
+        llm__carve_acts(&a, &s->expert_x, T, net->n_embd, false);
+        llm__carve_acts(&a, &s->expert_in, T, net->n_embd, true);
+    }
+    s->worker_bytes = (size_t)((LLM__MAX(llm__panel_bytes(net->max_cols), (uint64_t)LLM__TILE * net->dim_v * sizeof(float)) + 63) & ~63ull);
+    s->workers = LLM__CARVE(&a, uint8_t, (uint64_t)s->worker_bytes * s->n_workers);
+    for (i = 0; i < 2; i++) s->logits[i] = LLM__CARVE(&a, float, net->n_vocab);
+    s->scratch_bytes = a.used;
+    return !a.overflow;
+}
+
+static void llm__state_free(llm__state *s) {
+    llm__kv_free(&s->kv);
+    llm__free(s->heap, s->kv_layers);
+    llm__free(s->heap, s->scratch);
+    s->kv_layers = NULL;
+    s->scratch = NULL;
+}
+
+// Nothing large is allocated here: scratch comes with the first evaluation, pages as they are needed.
+static llm_result llm__state_init(llm__state *s, const llm__net *net, const llm__kernels *k, const llm__heap *heap, uint32_t n_ctx, uint32_t n_batch,
+                                  uint32_t n_workers, llm_kv_type kv_type, llm_error *e) {
+    uint32_t i;
+    memset(s, 0, sizeof *s);
+    s->net = net; s->k = k; s->heap = heap;
+    s->n_ctx = n_ctx; s->n_batch = n_batch; s->n_workers = n_workers;
+    s->ropes[0] = net->rope_long.turns && n_ctx > net->n_ctx_orig ? &net->rope_long : &net->rope[0];
+    s->ropes[1] = net->rope[1].turns ? &net->rope[1] : NULL;
+    llm__kv_init(&s->kv, heap, kv_type);
+    s->kv_layers = LLM__NEW(heap, llm__kv_layer, net->n_layer);
+    if (!s->kv_layers) return llm__fail(e, LLM_NO_MEMORY, "no memory for %u layers", net->n_layer);
+    for (i = 0; i < net->n_layer; i++)
+        if (!llm__kv_add_layer(&s->kv, &s->kv_layers[i], net->layers[i].window, net->layers[i].n_head_kv, net->dim_k, net->dim_v)) {
+            llm__state_free(s);
+            return llm__fail(e, LLM_UNSUPPORTED, "more than two different attention windows in one model");
+        }
+    return LLM_OK;
+}
+
+static llm_result llm__state_scratch(llm__state *s, llm_error *e) {
+    uint8_t *p;
+    if (s->scratch) return LLM_OK;
+    if (!llm__state_layout(s, NULL)) return llm__fail(e, LLM_NO_MEMORY, "the scratch for n_batch %u passes the address space; lower n_batch", s->n_batch);
+    p = (uint8_t *)llm__alloc_bytes(s->heap, s->scratch_bytes);
+    if (!p) return llm__fail(e, LLM_NO_MEMORY, "no memory for %U bytes of scratch; lower n_batch", s->scratch_bytes);
+    s->scratch = p;
+    llm__state_layout(s, p);
+    return LLM_OK;
+}
+
+// ---- one pass over the layers ----
+
+typedef struct llm__pass {
+    llm__state *s;
+    llm__run run;
+    const llm_token *tokens;           // [T]
+    uint32_t T;
+    uint32_t n_out;                    // the last so many tokens are wanted after the last layer
+    size_t position;                   // of tokens[0]
+    const llm__layer *layer;           // at work
+    const llm__kv_layer *kv;
+    uint32_t first;                    // first token that this layer's second half is wanted for
+} llm__pass;
+
+static void llm__embed_token(const void *p, uint32_t t) {
+    const llm__pass *pass = (const llm__pass *)p;
+    const llm__state *s = pass->s;
+    const llm__mat *w = &s->net->embd;
+    float *x = s->x + (size_t)t * s->net->n_embd;
+    llm__dequantize_row(w->type, w->data + (size_t)pass->tokens[t] * w->row_bytes, x, s->net->n_embd);
+    if (s->net->embd_scale != 1.0f) s->k->v.scale(x, s->net->embd_scale, s->net->n_embd);
+}
+
+// cos and sin of every pair at every position, once per pass for all layers (N8).
+static void llm__angles_token(const void *p, uint32_t t) {
+    const llm__pass *pass = (const llm__pass *)p;
+    const llm__state *s = pass->s;
+    uint32_t i, set, n = s->net->n_rot / 2;
+    for (set = 0; set < 2; set++) {
+        const llm__rope *rope = s->ropes[set];
+        float *cs = s->cos_sin[set] + (size_t)t * n * 2;
+        if (!rope) continue;
+        for (i = 0; i < n; i++, cs += 2) {
+            llm__cos_sin((uint64_t)(pass->position + t) * rope->turns[i], &cs[0], &cs[1]);
+            if (rope->factor != 1.0f) { cs[0] *= rope->factor; cs[1] *= rope->factor; }
+        }
+    }
+}
+
+static void llm__rotate_heads(const llm__pass *pass, float *x, const float *norm, uint32_t n_heads, const float *cos_sin) {
+    const llm__net *net = pass->s->net;
+    const llm__vectors *v = &pass->s->k->v;
+    for (; n_heads; n_heads--, x += net->dim_k) {
+        if (norm) v->rmsnorm(x, x, norm, net->dim_k, net->eps);
+        v->rope(x, cos_sin, net->n_rot / 2, !(net->arch->flags & LLM__HALF_SPLIT));
+    }
+}
+static void llm__store_row(const llm__pass *pass, uint8_t *dst, const float *src, uint32_t n, uint64_t *saturated) {
+    if (pass->s->kv.type == LLM_KV_F32) memcpy(dst, src, n * sizeof(float));
+    else pass->s->k->v.to_f16((uint16_t *)(void *)dst, src, n, saturated);
+}
+// Rotates one token's queries and keys and puts its keys and values into the cache.
+static void llm__heads_token(const void *p, uint32_t t) {
+    const llm__pass *pass = (const llm__pass *)p;
+    const llm__state *s = pass->s;
+    const llm__net *net = s->net;
+    const llm__layer *L = pass->layer;
+    const float *cs = s->cos_sin[L->rope] + (size_t)t * net->n_rot;
+    float *key = s->key + (size_t)t * L->n_head_kv * net->dim_k;
+    const float *value = s->value + (size_t)t * L->n_head_kv * net->dim_v;
+    uint64_t saturated = 0;
+    uint32_t h;
+    llm__rotate_heads(pass, s->q + (size_t)t * L->n_head * net->dim_k, L->q_norm, L->n_head, cs);
+    llm__rotate_heads(pass, key, L->k_norm, L->n_head_kv, cs);
+    for (h = 0; h < L->n_head_kv; h++) {
+        llm__store_row(pass, llm__kv_key(&s->kv, pass->kv, h, pass->position + t), key + (size_t)h * net->dim_k, net->dim_k, &saturated);
+        llm__store_row(pass, llm__kv_value(&s->kv, pass->kv, h, pass->position + t), value + (size_t)h * net->dim_v, net->dim_v, &saturated);
+    }
+    if (saturated) llm__atomic_add(&pass->s->f16_saturated, (uint32_t)saturated);
+}
+
+// ---- attention ----
+
+// The queries of one kv head, over all tokens: query i is head i % group of the group, at token first + i / group. A tile of them reads
+// keys and values together. The unit of work is (kv head, tile), or (kv head, tile, span) where one token has little else to share out.
+typedef struct llm__attend_job {
+    const llm__pass *pass;
+    uint32_t group, n_tiles, n_spans;  // heads per kv head; tiles per kv head; spans shared out (1 = each unit does all of its own)
+    llm__chunks chunks;
+} llm__attend_job;
+
+typedef struct llm__attend_query { uint32_t token, head, begin, end; bool started; llm__attn_part sum, next; } llm__attend_query;
+
+// Positions that the query of token t sees: *begin .. *end - 1.
+static void llm__visible(const llm__pass *pass, uint32_t t, uint32_t *begin, uint32_t *end) {
+    *end = (uint32_t)(pass->position + t) + 1;
+    *begin = pass->layer->window && *end > pass->layer->window ? *end - pass->layer->window : 0;
+}
+
+// One span for every query of the tile that sees some of it; a query's later spans are merged ascending (N7).
+static void llm__attend_span(const llm__pass *pass, uint32_t kv_head, uint32_t span, llm__attend_query *tile, uint32_t n) {
+    const llm__state *s = pass->s;
+    const llm__net *net = s->net;
+    const void *k[LLM__SPAN / LLM__PAGE], *v[LLM__SPAN / LLM__PAGE];
+    llm__query q[LLM__TILE];
+    uint32_t i, page, n_q = 0, low = (span + 1) * LLM__SPAN, high = span * LLM__SPAN;
+    llm__attend a = LLM__ZERO;
+    for (i = 0; i < n; i++) {
+        llm__attend_query *t = &tile[i];
+        const uint32_t begin = LLM__MAX(t->begin, span * LLM__SPAN), end = LLM__MIN(t->end, (span + 1) * LLM__SPAN);
+        if (begin >= end) continue;
+        q[n_q].q = s->q + ((size_t)t->token * pass->layer->n_head + t->head) * net->dim_k;
+        q[n_q].begin = begin;
+        q[n_q].end = end;
+        q[n_q++].out = t->started ? &t->next : &t->sum;
+        low = LLM__MIN(low, begin);
+        high = LLM__MAX(high, end);
+    }
+    if (!n_q) return;
+    a.page0 = low / LLM__PAGE;
+    for (page = a.page0; page * LLM__PAGE < high; page++) {
+        k[page - a.page0] = llm__kv_key(&s->kv, pass->kv, kv_head, (size_t)page * LLM__PAGE);
+        v[page - a.page0] = llm__kv_value(&s->kv, pass->kv, kv_head, (size_t)page * LLM__PAGE);
+    }
+    a.k = k; a.v = v;
+    a.head_dim_k = net->dim_k; a.head_dim_v = net->dim_v;
+    a.k_stride = (size_t)net->dim_k * s->kv.elem_bytes;
+    a.v_stride = (size_t)net->dim_v * s->kv.elem_bytes;
+    a.f16 = s->kv.type == LLM_KV_F16;
+    a.scale = net->score_scale;
+    a.softcap = net->score_cap;
+    s->k->v.attend_group(&a, q, n_q);
+    for (i = 0; i < n; i++) {
+        llm__attend_query *t = &tile[i];
+        if (LLM__MAX(t->begin, span * LLM__SPAN) >= LLM__MIN(t->end, (span + 1) * LLM__SPAN)) continue;
+        if (t->started) s->k->v.attend_merge(&t->sum, &t->next, net->dim_v);
+        t->started = true;
+    }
+}
+
+static void llm__attend_unit(const llm__attend_job *job, uint32_t unit, float *scratch) {
+    const llm__pass *pass = job->pass;
+    const llm__state *s = pass->s;
+    const uint32_t dim = s->net->dim_v, split = unit % job->n_spans, first = unit / job->n_spans % job->n_tiles * LLM__TILE;
+    const uint32_t kv_head = unit / job->n_spans / job->n_tiles, n_queries = (pass->T - pass->first) * job->group;
+    const uint32_t n = LLM__MIN(LLM__TILE, n_queries - first);
+    llm__attend_query tile[LLM__TILE];
+    uint32_t i, low = UINT32_MAX, high = 0, span;
+    for (i = 0; i < n; i++) {
+        llm__attend_query *t = &tile[i];
+        t->token = pass->first + (first + i) / job->group;
+        t->head = kv_head * job->group + (first + i) % job->group;
+        t->started = false;
+        llm__visible(pass, t->token, &t->begin, &t->end);
+        low = LLM__MIN(low, t->begin / LLM__SPAN);
+        high = LLM__MAX(high, (t->end - 1) / LLM__SPAN);
+        t->sum.o = job->n_spans > 1 ? s->parts_o + (size_t)(t->head * job->n_spans + split) * dim
+                                    : s->att + ((size_t)(t->token - pass->first) * pass->layer->n_head + t->head) * dim;
+        t->next.o = scratch + i * dim;
+    }
+    if (job->n_spans > 1) { low += split; high = low; }
+    for (span = low; span <= high; span++) llm__attend_span(pass, kv_head, span, tile, n);
+    for (i = 0; i < n; i++)
+        if (job->n_spans > 1) s->parts[tile[i].head * job->n_spans + split] = tile[i].sum;
+        else s->k->v.attend_finish(&tile[i].sum, dim);
+}
+
+static void llm__attend_work(void *arg, uint32_t worker) {
+    llm__attend_job *job = (llm__attend_job *)arg;
+    uint32_t unit, end;
+    while (llm__chunks_take(&job->chunks, &unit, &end))
+        for (; unit < end && !llm__run_cancelled(&job->pass->run); unit++)
+            llm__attend_unit(job, unit, (float *)llm__run_scratch(&job->pass->run, worker));
+}
+
+// Spans that were shared out are merged here, in the same order as elsewhere.
+static void llm__merge_spans(const llm__pass *pass, uint32_t n_spans) {
+    const llm__state *s = pass->s;
+    uint32_t head, i;
+    for (head = 0; head < pass->layer->n_head; head++) {
+        llm__attn_part *sum = &s->parts[head * n_spans];
+        for (i = 1; i < n_spans; i++) s->k->v.attend_merge(sum, &sum[i], s->net->dim_v);
+        s->k->v.attend_finish(sum, s->net->dim_v);
+        memcpy(s->att + (size_t)head * s->net->dim_v, sum->o, s->net->dim_v * sizeof(float));
+    }
+}
+
+// att = attention of tokens first .. T-1 over the cache                                            [T - first, n_head * dim_v]
+static void llm__op_attend(const llm__pass *pass) {
+    const uint32_t rest = pass->T - pass->first;
+    llm__attend_job job;
+    uint32_t begin, end;
+    llm__visible(pass, pass->first, &begin, &end);
+    job.pass = pass;
+    job.group = pass->layer->n_head / pass->layer->n_head_kv;
+    job.n_tiles = (rest * job.group + LLM__TILE - 1) / LLM__TILE;
+    job.n_spans = rest == 1 ? (end - 1) / LLM__SPAN - begin / LLM__SPAN + 1 : 1;
+    llm__chunks_init(&job.chunks, pass->layer->n_head_kv * job.n_tiles * job.n_spans, 1, pass->run.team->n);
+    llm__team_run(pass->run.team, llm__attend_work, &job);
+    if (job.n_spans > 1 && !llm__run_cancelled(&pass->run)) llm__merge_spans(pass, job.n_spans);
+}
+
+// ---- feed-forward ----
+
+// out = down(act(gate(x)) * up(x)), x in s->in                                                                       [T, n_embd]
+static void llm__ffn(const llm__pass *pass, const llm__mat *gate, const llm__mat *up, const llm__mat *down, const llm__acts *x, float *out) {
+    llm__state *s = pass->s;
+    const llm__run *r = &pass->run;
+    const uint32_t T = x->n_tokens;
+    llm__product p[2];
+    p[0].w = gate; p[0].out = s->gate;
+    p[1].w = up;   p[1].out = s->up;
+    llm__op_matmul_n(r, p, 2, x);                                                                                  // [T, n_ff] twice
+    llm__op_glu(r, s->gate, s->gate, s->up, gate->rows, s->net->arch->act, T);
+    llm__op_input(r, &s->in, s->gate, gate->rows, llm__takes_integers(down), T);
+    llm__op_matmul(r, out, down, &s->in);                                                                          // [T, n_embd]
+}
+
+// Ranks the experts of one token: probability descending, ties to the lower id; weights sum to 1 (N6).
+static void llm__route_token(const void *p, uint32_t t) {
+    const llm__pass *pass = (const llm__pass *)p;
+    const llm__state *s = pass->s;
+    const llm__net *net = s->net;
+    float *prob = s->router + (size_t)t * net->n_expert, sum = 0.0f;
+    uint32_t *id = s->expert_id + (size_t)t * net->n_expert_used, i, r;
+    float *weight = s->expert_weight + (size_t)t * net->n_expert_used;
+    s->k->v.softmax(prob, net->n_expert);
+    for (r = 0; r < net->n_expert_used; r++) {
+        uint32_t best = 0;
+        for (i = 1; i < net->n_expert; i++)
+            if (prob[i] > prob[best]) best = i;
+        id[r] = best;
+        weight[r] = prob[best];
+        sum += prob[best];
+        prob[best] = -1.0f;
+    }
+    for (r = 0; r < net->n_expert_used; r++) {
+        weight[r] = weight[r] / sum;
+        if (net->expert_scale != 0.0f && net->expert_scale != 1.0f) weight[r] = weight[r] * net->expert_scale;
+    }
+}
+// y = sum of the experts' outputs in rank order.
+static void llm__combine_token(const void *p, uint32_t t) {
+    const llm__pass *pass = (const llm__pass *)p;
+    const llm__state *s = pass->s;
+    const uint32_t n = s->net->n_embd, used = s->net->n_expert_used;
+    float *y = s->xn + (size_t)t * n;
+    uint32_t r;
+    memset(y, 0, n * sizeof(float));
+    for (r = 0; r < used; r++)
+        s->k->v.add_scaled(y, s->expert_out + ((size_t)t * used + r) * n, s->expert_weight[(size_t)t * used + r], n);
+}
+// Copies the rows of tokens slots[i] / used out of x, so that one expert reads its tokens side by side.
+static void llm__gather(llm__acts *to, const llm__acts *x, const uint32_t *slots, uint32_t n_slots, uint32_t used, bool integers) {
+    const size_t n = x->n;
+    float *f = (float *)(uintptr_t)to->f;
+    uint32_t i;
+    to->n = x->n;
+    to->n_tokens = n_slots;
+    for (i = 0; i < n_slots; i++) {
+        const size_t t = slots[i] / used;
+        memcpy(f + i * n, x->f + t * n, n * sizeof(float));
+        if (!integers) continue;
+        memcpy(to->q + i * n, x->q + t * n, n);
+        memcpy(to->d + i * (n / 32), x->d + t * (n / 32), n / 32 * sizeof(float));
+        memcpy(to->s16 + i * (n / 16), x->s16 + t * (n / 16), n / 16 * sizeof(int16_t));
+    }
+}
+// One expert over the tokens that chose it; its outputs go to their slots.
+static void llm__expert(const llm__pass *pass, uint32_t e, bool integers) {
+    llm__state *s = pass->s;
+    const llm__layer *L = pass->layer;
+    const uint32_t used = s->net->n_expert_used, n = s->net->n_embd;
+    llm__mat gate = L->gate, up = L->up, down = L->down;
+    uint32_t i, n_slots = 0;
+    for (i = 0; i < s->expert_x.n_tokens * used; i++)
+        if (s->expert_id[i] == e) s->expert_slots[n_slots++] = i;
+    if (!n_slots) return;
+    gate.data += e * L->gate_step; up.data += e * L->up_step; down.data += e * L->down_step;
+    llm__gather(&s->expert_in, &s->expert_x, s->expert_slots, n_slots, used, integers);
+    llm__ffn(pass, &gate, &up, &down, &s->expert_in, s->expert_y);
+    for (i = 0; i < n_slots; i++) memcpy(s->expert_out + (size_t)s->expert_slots[i] * n, s->expert_y + (size_t)i * n, n * sizeof(float));
+}
+// xn = the chosen experts' outputs, weighted and summed                                                          [T, n_embd]
+static void llm__experts(const llm__pass *pass, uint32_t T) {
+    llm__state *s = pass->s;
+    const bool integers = llm__takes_integers(&pass->layer->gate) || llm__takes_integers(&pass->layer->up);
+    uint32_t e;
+    llm__op_input(&pass->run, &s->expert_x, s->xn, s->net->n_embd, integers || llm__takes_integers(&pass->layer->router), T);
+    llm__op_matmul(&pass->run, s->router, &pass->layer->router, &s->expert_x);                                     // [T, n_expert]
+    llm__each_token(&pass->run, T, llm__route_token, pass);
+    for (e = 0; e < s->net->n_expert && !llm__run_cancelled(&pass->run); e++) llm__expert(pass, e, integers);
+    llm__each_token(&pass->run, T, llm__combine_token, pass);
+}
+
+// ---- the layers ----
+
+static void llm__fwd_layer(llm__pass *pass, uint32_t il) {
+    llm__state *s = pass->s;
+    const llm__net *net = s->net;
+    const llm__run *r = &pass->run;
+    const llm__layer *L = &net->layers[il];
+    const uint32_t n = net->n_embd, T = pass->T;
+    uint32_t rest;                                                  // tokens that go on after the keys and values are stored
+    float *x;                                                       // their residual stream
+    llm__product qkv[3];
+    pass->layer = L;
+    pass->kv = &s->kv_layers[il];
+    pass->first = il + 1 == net->n_layer ? T - pass->n_out : 0;
+    rest = T - pass->first;
+    x = s->x + (size_t)pass->first * n;
+
+    llm__op_rmsnorm(r, s->xn, s->x, L->attn_norm, n, net->eps, T);                                      // [T, n_embd]
+    llm__op_input(r, &s->in, s->xn, n, llm__takes_integers(&L->wq) || llm__takes_integers(&L->wk) || llm__takes_integers(&L->wv), T);
+    qkv[0].w = &L->wq; qkv[0].out = s->q;
+    qkv[1].w = &L->wk; qkv[1].out = s->key;
+    qkv[2].w = &L->wv; qkv[2].out = s->value;
+    llm__op_matmul_n(r, qkv, 3, &s->in);                                                                // [T, heads * head size]
+    llm__each_token(r, T, llm__heads_token, pass);                                                      // norms, rope, cache
+    if (!rest) return;
+
+    llm__op_attend(pass);                                                                               // [rest, n_head * dim_v]
+    llm__op_input(r, &s->in, s->att, L->n_head * net->dim_v, llm__takes_integers(&L->wo), rest);
+    llm__op_matmul(r, s->xn, &L->wo, &s->in);                                                           // [rest, n_embd]
+    if (L->attn_post_norm) llm__op_rmsnorm(r, s->xn, s->xn, L->attn_post_norm, n, net->eps, rest);
+    llm__op_add(r, x, s->xn, n, rest);
+
+    llm__op_rmsnorm(r, s->xn, x, L->ffn_norm, n, net->eps, rest);
+    if (net->n_expert) {
+        llm__experts(pass, rest);
+    } else {
+        llm__op_input(r, &s->in, s->xn, n, llm__takes_integers(&L->gate) || llm__takes_integers(&L->up), rest);
+        llm__ffn(pass, &L->gate, &L->up, &L->down, &s->in, s->xn);
+    }
+    if (L->ffn_post_norm) llm__op_rmsnorm(r, s->xn, s->xn, L->ffn_post_norm, n, net->eps, rest);
+    llm__op_add(r, x, s->xn, n, rest);
+}
+
+typedef struct llm__cap_args { const llm__vectors *v; float *logits; size_t n; float cap; } llm__cap_args;
+
+static void llm__cap_token(const void *p, uint32_t t) {
+    const llm__cap_args *a = (const llm__cap_args *)p;
+    a->v->softcap(a->logits + t * a->n, a->cap, a->n);
+}
+// logits of the last n_out tokens                                                                      [n_out, n_vocab]
+static void llm__head(const llm__pass *pass, float *logits) {
+    llm__state *s = pass->s;
+    const llm__net *net = s->net;
+    const llm__run *r = &pass->run;
+    const float *x = s->x + (size_t)(pass->T - pass->n_out) * net->n_embd;
+    llm__cap_args cap;
+    llm__op_rmsnorm(r, s->xn, x, net->output_norm, net->n_embd, net->eps, pass->n_out);
+    llm__op_input(r, &s->in, s->xn, net->n_embd, llm__takes_integers(&net->output), pass->n_out);
+    llm__op_matmul(r, logits, &net->output, &s->in);
+    if (net->logit_cap == 0.0f) return;
+    cap.v = &s->k->v; cap.logits = logits; cap.n = net->n_vocab; cap.cap = net->logit_cap;
+    llm__each_token(r, pass->n_out, llm__cap_token, &cap);
+}
+
+// Bytes of K and V that one token at this position reads.
+static uint64_t llm__kv_bytes_at(const llm__state *s, size_t position) {
+    uint64_t bytes = 0;
+    uint32_t i;
+    for (i = 0; i < s->net->n_layer; i++) {
+        const llm__kv_layer *l = &s->kv_layers[i];
+        const uint64_t window = s->net->layers[i].window, seen = position + 1;
+        bytes += (window && seen > window ? window : seen) * l->n_heads * (l->dim_k + l->dim_v) * s->kv.elem_bytes;
+    }
+    return bytes;
+}
+
+typedef struct llm__eval {             // one call's wish
+    llm__team *team;
+    llm__atomic32 *cancel;
+    const llm_progress *progress;      // stage 1; may refuse to go on
+    const llm_token *tokens;
+    size_t n, position;
+    size_t n_want;                     // logits of the last so many tokens ...
+    float *logits;                     // ... go here: [n_want, n_vocab]
+} llm__eval;
+
+static llm_result llm__fwd_batch(llm__state *s, const llm__eval *ev, size_t at, uint32_t T, llm_error *e) {
+    llm__pass pass = LLM__ZERO;
+    const size_t done = at + T, first_wanted = ev->n - ev->n_want;
+    float *logits;
+    uint32_t il, t;
+    bool bad = false;
+    pass.s = s;
+    pass.run.team = ev->team; pass.run.k = s->k; pass.run.cancel = ev->cancel;
+    pass.run.scratch = s->workers; pass.run.scratch_bytes = s->worker_bytes;
+    pass.tokens = ev->tokens + at; pass.T = T; pass.position = ev->position + at;
+    pass.n_out = done > first_wanted ? (uint32_t)LLM__MIN((size_t)T, done - first_wanted) : 0;
+    logits = pass.n_out ? ev->logits + (done - pass.n_out - first_wanted) * s->net->n_vocab : NULL;
+    if (!llm__kv_reserve(&s->kv, pass.position, pass.position + T))
+        return llm__fail(e, LLM_NO_MEMORY, "no memory for keys and values beyond %U bytes; lower n_ctx", s->kv.bytes);
+    llm__each_token(&pass.run, T, llm__embed_token, &pass);
+    llm__each_token(&pass.run, T, llm__angles_token, &pass);
+    for (il = 0; il < s->net->n_layer && !llm__run_cancelled(&pass.run); il++) llm__fwd_layer(&pass, il);
+    if (pass.n_out && !llm__run_cancelled(&pass.run)) llm__head(&pass, logits);
+    if (llm__run_cancelled(&pass.run)) return llm__fail(e, LLM_CANCELLED, "cancelled");
+    for (t = 0; t < pass.n_out && !bad; t++) s->k->v.max(logits + (size_t)t * s->net->n_vocab, s->net->n_vocab, &bad);
+    if (bad) return llm__fail(e, LLM_BAD_LOGITS, "the logits at position %U hold NaN or infinity; the model's weights are damaged", (uint64_t)(pass.position + T - pass.n_out + t - 1));
+    llm__kv_retire(&s->kv, pass.position + T);
+    return LLM_OK;
+}
+
+// Evaluates tokens[n] at `position`, n_batch at a time. The caller has checked ids and room. On failure the caller forgets what was stored.
+static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e) {
+    llm_result result = llm__state_scratch(s, e);
+    size_t at;
+    for (at = 0; result == LLM_OK && at < ev->n; ) {
+        const uint32_t T = (uint32_t)LLM__MIN(ev->n - at, (size_t)s->n_batch);
+        result = llm__fwd_batch(s, ev, at, T, e);
+        at += T;
+        if (result == LLM_OK && ev->progress && ev->progress->progress_fn && ev->n > 1
+            && !ev->progress->progress_fn(ev->progress->user, 1, (float)at / (float)ev->n) && at < ev->n)
+            result = llm__fail(e, LLM_CANCELLED, "cancelled by the progress callback");
+    }
+    return result;
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>unicode   UTF-8, and what kind of character a code point is.
+
+typedef enum llm__uc {                 // the general category's first letter; whitespace is a class of its own
+    LLM__UC_OTHER = 0, LLM__UC_LETTER, LLM__UC_NUMBER, LLM__UC_MARK, LLM__UC_PUNCT, LLM__UC_SYMBOL, LLM__UC_SPACE,
+    LLM__UC_END                        // no character: the text ends here
+} llm__uc;
+
+// Runs of equal class from U+0000 on, as length * 8 + class, in blocks of 32; llm__uc_block tells where a block begins. What comes
+// after the last run is LLM__UC_OTHER.
+// Derived from the Unicode Character Database 15.1.0. Copyright (c) 1991-2023 Unicode, Inc. All rights reserved. Unicode and the
+// Unicode Logo are registered trademarks of Unicode, Inc. Terms of use and licence: https://www.unicode.org/terms_of_use.html
+static const uint32_t llm__uc_block[] = {
+    0, 171, 888, 1471, 1757, 2046, 2384, 2520, 2621, 2746, 2868, 2969, 3114, 3241, 3389, 3531, 3749, 3897, 4190, 4704,
+    5118, 6068, 6448, 6823, 7245, 8016, 8191, 8450, 8968, 11506, 11735, 12347, 12881, 42738, 43136, 43486, 43714, 44032,
+    64451, 65284, 65519, 66045, 66730, 67456, 67840, 68176, 68681, 69510, 69927, 70188, 70450, 70751, 71360, 71999,
+    72346, 73015, 73476, 82944, 93048, 110581, 118608, 119894, 120138, 121461, 123198, 125184, 126521, 126567, 127185,
+    129096, 130042, 279463, 541575, 803687,
+};
+static const uint16_t llm__uc_run[] = {
+    72, 46, 144, 14, 28, 13, 52, 13, 36, 82, 20, 29, 20, 209, 28, 13, 12, 13, 209, 12, 13, 12, 13, 48, 14, 208, 14, 12,
+    45, 12, 21, 9, 12, 13, 8, 37, 18, 13, 9, 20, 13, 10, 9, 12, 26, 12, 185, 13, 249, 13, 3665, 37, 97, 117, 41, 61, 9,
+    13, 9, 141, 899, 41, 13, 17, 16, 33, 12, 9, 32, 21, 9, 12, 25, 8, 9, 8, 161, 8, 665, 13, 1113, 13, 59, 1329, 8, 305,
+    16, 9, 52, 329, 20, 16, 29, 8, 363, 12, 11, 12, 19, 12, 19, 12, 11, 64, 217, 32, 33, 20, 136, 29, 20, 13, 20, 21,
+    91, 12, 8, 28, 345, 171, 82, 36, 17, 11, 793, 12, 9, 59, 8, 13, 51, 17, 19, 13, 35, 17, 82, 25, 21, 9, 116, 16, 9,
+    11, 241, 219, 16, 713, 91, 9, 112, 82, 265, 75, 17, 13, 28, 9, 16, 11, 21, 177, 35, 9, 75, 9, 27, 9, 43, 16, 124, 8,
+    201, 27, 16, 12, 8, 89, 40, 193, 13, 49, 72, 67, 337, 195, 8, 267, 433, 27, 9, 147, 9, 59, 81, 19, 20, 82, 12, 129,
+    27, 8, 65, 16, 17, 16, 177, 8, 57, 8, 9, 24, 33, 16, 11, 9, 59, 16, 19, 16, 27, 9, 64, 11, 32, 17, 8, 25, 19, 16,
+    82, 17, 21, 50, 21, 9, 12, 11, 16, 27, 8, 49, 32, 17, 16, 177, 8, 57, 8, 17, 8, 17, 8, 17, 16, 11, 8, 43, 32, 19,
+    16, 27, 24, 11, 56, 33, 8, 9, 56, 82, 19, 25, 11, 12, 80, 27, 8, 73, 8, 25, 8, 177, 8, 57, 8, 17, 8, 41, 16, 11, 9,
+    67, 8, 27, 8, 27, 16, 9, 120, 17, 19, 16, 82, 12, 13, 56, 9, 51, 8, 27, 8, 65, 16, 17, 16, 177, 8, 57, 8, 17, 8, 41,
+    16, 11, 9, 59, 16, 19, 16, 27, 56, 27, 32, 17, 8, 25, 19, 16, 82, 13, 9, 50, 80, 11, 9, 8, 49, 24, 25, 8, 33, 24,
+    17, 8, 9, 8, 17, 24, 17, 24, 25, 24, 97, 32, 43, 24, 27, 8, 35, 16, 9, 48, 11, 112, 106, 69, 40, 43, 65, 8, 25, 8,
+    185, 8, 129, 16, 11, 9, 59, 8, 27, 8, 35, 56, 19, 8, 25, 16, 9, 16, 17, 19, 16, 82, 56, 12, 58, 13, 9, 27, 12, 65,
+    8, 25, 8, 185, 8, 81, 8, 41, 16, 11, 9, 59, 8, 27, 8, 35, 56, 19, 48, 17, 8, 17, 19, 16, 82, 8, 17, 11, 96, 35, 73,
+    8, 25, 8, 329, 19, 9, 59, 8, 27, 8, 35, 9, 13, 32, 25, 11, 58, 25, 19, 16, 154, 13, 49, 8, 27, 8, 145, 24, 193, 8,
+    73, 8, 9, 16, 57, 24, 11, 32, 51, 8, 11, 8, 67, 48, 82, 16, 19, 12, 96, 385, 11, 17, 59, 32, 13, 57, 67, 12, 82, 20,
+    296, 17, 8, 9, 8, 41, 8, 193, 8, 9, 8, 81, 11, 17, 75, 9, 16, 41, 8, 9, 8, 59, 8, 82, 16, 33, 256, 9, 29, 124, 13,
+    12, 29, 19, 53, 162, 13, 11, 13, 11, 13, 11, 36, 19, 65, 8, 289, 32, 163, 12, 19, 41, 91, 8, 291, 8, 69, 11, 53, 8,
+    21, 44, 37, 20, 296, 345, 163, 9, 82, 52, 49, 35, 33, 27, 9, 27, 17, 59, 25, 35, 105, 99, 9, 11, 82, 35, 21, 305, 8,
+    9, 40, 9, 16, 345, 12, 2665, 8, 33, 16, 57, 8, 9, 8, 33, 16, 329, 8, 33, 16, 265, 8, 33, 16, 57, 8, 9, 8, 33, 16,
+    121, 8, 457, 8, 33, 16, 537, 16, 27, 76, 162, 24, 129, 85, 48, 689, 16, 49, 16, 12, 4961, 13, 12, 137, 14, 209, 20,
+    24, 601, 28, 26, 65, 56, 145, 35, 72, 153, 27, 20, 72, 145, 19, 96, 105, 8, 25, 8, 19, 96, 417, 259, 28, 9, 28, 13,
+    9, 11, 16, 82, 48, 82, 48, 92, 27, 8, 11, 82, 48, 713, 56, 41, 19, 273, 11, 9, 40, 561, 80, 249, 8, 99, 32, 99, 32,
+    13, 24, 20, 82, 241, 16, 41, 88, 353, 32, 209, 48, 90, 24, 277, 185, 43, 16, 20, 425, 83, 8, 235, 16, 11, 82, 48,
+    82, 48, 60, 9, 52, 16, 251, 392, 43, 377, 139, 65, 24, 82, 60, 85, 75, 77, 20, 8, 27, 241, 107, 17, 82, 353, 115,
+    64, 36, 289, 163, 24, 44, 82, 24, 25, 82, 289, 20, 73, 56, 345, 16, 25, 68, 64, 27, 12, 171, 33, 11, 49, 11, 17, 27,
+    9, 40, 1537, 515, 2225, 16, 49, 16, 305, 16, 49, 16, 65, 8, 9, 8, 9, 8, 9, 8, 249, 16, 425, 8, 57, 13, 9, 29, 25, 8,
+    57, 29, 33, 16, 49, 8, 29, 105, 29, 16, 25, 8, 57, 21, 8, 94, 40, 196, 22, 40, 14, 164, 13, 108, 13, 100, 14, 128,
+    10, 9, 16, 50, 29, 20, 9, 82, 29, 20, 8, 105, 24, 269, 120, 267, 120, 21, 9, 37, 9, 21, 81, 13, 9, 29, 41, 53, 9,
+    13, 9, 13, 9, 13, 33, 13, 89, 21, 33, 45, 41, 37, 9, 13, 410, 17, 42, 21, 32, 3013, 36, 237, 20, 2021, 200, 93, 168,
+    482, 629, 178, 4933, 116, 242, 397, 20, 253, 84, 3229, 180, 509, 36, 261, 20, 2997, 16, 261, 8, 845, 1833, 53, 33,
+    27, 17, 40, 36, 10, 20, 305, 8, 9, 40, 9, 16, 449, 56, 9, 12, 112, 11, 185, 72, 57, 8, 57, 8, 57, 8, 57, 8, 57, 8,
+    57, 8, 57, 8, 57, 8, 259, 380, 9, 260, 21, 100, 272, 213, 8, 717, 96, 1717, 208, 133, 14, 28, 13, 17, 10, 84, 21,
+    100, 13, 74, 51, 12, 41, 21, 26, 17, 12, 21, 8, 689, 16, 19, 21, 25, 12, 721, 12, 33, 40, 345, 8, 753, 8, 21, 34,
+    85, 257, 293, 88, 13, 129, 253, 8, 82, 245, 66, 13, 122, 261, 82, 317, 122, 2565, 52737, 517, 65529, 65529, 46201,
+    24, 445, 72, 369, 20, 2153, 28, 129, 82, 17, 160, 377, 35, 12, 83, 12, 249, 19, 561, 82, 19, 52, 64, 189, 73, 21,
+    825, 21, 513, 40, 17, 8, 9, 8, 41, 192, 129, 11, 25, 11, 33, 11, 185, 43, 37, 11, 24, 50, 37, 48, 417, 36, 64, 19,
+    401, 147, 64, 20, 82, 48, 147, 49, 28, 9, 12, 17, 11, 82, 225, 67, 20, 185, 107, 88, 12, 233, 24, 35, 377, 115, 108,
+    8, 9, 82, 32, 20, 41, 11, 81, 82, 41, 8, 329, 115, 72, 25, 11, 65, 19, 16, 82, 16, 36, 185, 29, 9, 27, 401, 11, 9,
+    27, 17, 19, 41, 19, 9, 11, 9, 192, 25, 20, 89, 43, 20, 25, 19, 80, 49, 16, 49, 16, 49, 72, 57, 8, 57, 8, 345, 13,
+    113, 21, 32, 921, 67, 12, 19, 16, 82, 48, 65529, 23849, 96, 185, 32, 393, 65528, 2088, 2929, 16, 849, 304, 57, 96,
+    41, 40, 9, 11, 81, 13, 105, 8, 41, 8, 9, 8, 17, 8, 17, 8, 865, 141, 128, 2905, 20, 133, 513, 16, 433, 56, 13, 256,
+    97, 37, 131, 84, 48, 131, 284, 8, 116, 13, 12, 29, 8, 12, 13, 20, 32, 41, 8, 1081, 32, 28, 13, 52, 13, 36, 82, 20,
+    29, 20, 209, 28, 13, 12, 13, 209, 12, 13, 12, 13, 60, 713, 24, 49, 16, 49, 16, 49, 16, 25, 24, 61, 8, 61, 104, 21,
+    16, 97, 8, 209, 8, 153, 8, 17, 8, 121, 16, 113, 272, 985, 40, 28, 32, 362, 24, 77, 458, 141, 18, 29, 8, 109, 24, 13,
+    376, 365, 11, 1040, 233, 24, 393, 120, 11, 218, 32, 257, 34, 72, 161, 10, 65, 10, 40, 305, 43, 40, 241, 8, 12, 289,
+    32, 65, 12, 42, 336, 1265, 16, 82, 48, 289, 32, 289, 32, 321, 64, 417, 88, 12, 89, 8, 121, 8, 57, 8, 17, 8, 89, 8,
+    121, 8, 57, 8, 17, 536, 2489, 72, 177, 80, 65, 192, 49, 8, 337, 8, 73, 552, 49, 16, 9, 8, 353, 8, 17, 24, 9, 16,
+    185, 8, 12, 66, 185, 21, 58, 249, 64, 74, 384, 153, 8, 17, 40, 42, 177, 50, 24, 12, 209, 40, 12, 512, 449, 32, 18,
+    17, 130, 16, 370, 9, 27, 8, 19, 40, 35, 33, 8, 25, 8, 233, 16, 27, 32, 11, 74, 56, 76, 56, 233, 18, 12, 233, 26,
+    256, 65, 13, 225, 19, 32, 42, 60, 72, 433, 24, 60, 177, 16, 66, 153, 40, 66, 145, 56, 36, 96, 58, 640, 585, 440,
+    409, 104, 409, 56, 50, 289, 35, 64, 82, 2352, 250, 8, 337, 8, 19, 12, 16, 17, 600, 27, 233, 82, 9, 64, 177, 91, 34,
+    44, 176, 145, 35, 36, 304, 169, 58, 160, 185, 72, 27, 425, 123, 60, 32, 242, 11, 17, 19, 9, 72, 35, 361, 91, 20, 8,
+    36, 11, 104, 201, 56, 82, 48, 27, 289, 115, 8, 82, 36, 9, 19, 9, 64, 281, 11, 20, 9, 72, 27, 385, 115, 33, 36, 35,
+    12, 19, 82, 9, 12, 9, 28, 8, 162, 88, 145, 8, 201, 99, 52, 11, 17, 11, 496, 57, 8, 9, 8, 33, 8, 121, 8, 81, 12, 48,
+    377, 99, 40, 82, 48, 35, 8, 65, 16, 17, 16, 177, 8, 57, 8, 17, 8, 41, 8, 19, 9, 59, 16, 19, 16, 27, 16, 9, 48, 11,
+    40, 41, 19, 16, 59, 24, 43, 1112, 425, 147, 33, 44, 82, 20, 8, 12, 11, 25, 240, 385, 163, 17, 12, 9, 64, 82, 1328,
+    377, 59, 16, 75, 188, 33, 19, 272, 385, 139, 28, 9, 88, 82, 48, 108, 152, 345, 107, 9, 12, 48, 82, 432, 217, 16,
+    123, 32, 98, 28, 13, 57, 1480, 353, 123, 12, 800, 513, 154, 96, 65, 16, 9, 16, 65, 8, 17, 8, 193, 51, 8, 19, 16, 35,
+    9, 11, 9, 19, 28, 72, 82, 560, 65, 16, 313, 59, 16, 59, 9, 12, 9, 11, 216, 9, 83, 321, 59, 9, 35, 68, 11, 64, 9, 91,
+    369, 131, 28, 9, 44, 104, 585, 56, 84, 1968, 73, 8, 297, 67, 8, 67, 9, 44, 80, 234, 24, 20, 241, 16, 179, 8, 115,
+    584, 57, 8, 17, 8, 305, 51, 24, 11, 8, 19, 8, 59, 9, 11, 64, 82, 48, 49, 8, 17, 8, 257, 43, 8, 19, 8, 43, 9, 56, 82,
+    2480, 153, 35, 20, 56, 19, 9, 11, 105, 8, 273, 59, 24, 43, 108, 82, 688, 9, 120, 170, 237, 104, 12, 7377, 816, 890,
+    8, 44, 88, 1569, 21088, 777, 20, 104, 8577, 128, 11, 49, 123, 32080, 4665, 65528, 3536, 4553, 56, 249, 8, 82, 32,
+    20, 633, 8, 82, 48, 241, 16, 43, 12, 80, 385, 59, 44, 37, 33, 12, 13, 80, 82, 8, 58, 8, 169, 40, 153, 5504, 513,
+    186, 36, 808, 601, 32, 11, 9, 443, 56, 35, 105, 512, 17, 12, 9, 11, 88, 19, 112, 49089, 64, 9905, 336, 73, 65528,
+    5952, 33, 8, 57, 8, 17, 8, 2329, 120, 9, 232, 25, 16, 9, 112, 33, 64, 3169, 18464, 857, 40, 105, 24, 73, 56, 81, 16,
+    13, 19, 12, 37632, 371, 16, 187, 72, 933, 480, 1973, 80, 317, 16, 485, 43, 29, 51, 64, 67, 21, 59, 245, 35, 493,
+    168, 533, 27, 13, 976, 162, 96, 162, 96, 701, 72, 202, 1080, 681, 8, 569, 8, 17, 16, 9, 16, 17, 16, 33, 8, 97, 8, 9,
+    8, 57, 8, 521, 8, 33, 16, 65, 8, 57, 8, 225, 8, 33, 8, 41, 8, 9, 24, 57, 8, 2721, 16, 201, 13, 201, 13, 249, 13,
+    201, 13, 249, 13, 201, 13, 249, 13, 201, 13, 249, 13, 201, 13, 65, 16, 402, 4101, 443, 37, 403, 69, 11, 117, 11, 21,
+    44, 120, 43, 8, 123, 8832, 249, 48, 49, 1704, 59, 8, 139, 16, 59, 8, 19, 8, 43, 40, 497, 264, 11, 896, 361, 24, 59,
+    57, 16, 82, 32, 9, 13, 2560, 241, 11, 136, 353, 35, 82, 40, 13, 3712, 225, 35, 82, 5936, 57, 8, 33, 8, 17, 8, 121,
+    8, 1577, 16, 74, 59, 328, 545, 59, 9, 32, 82, 32, 20, 6280, 474, 13, 26, 13, 34, 608, 362, 13, 122, 1552, 33, 8,
+    217, 8, 17, 8, 9, 16, 9, 8, 81, 8, 33, 8, 9, 8, 9, 48, 9, 32, 9, 8, 9, 8, 9, 8, 25, 8, 17, 8, 9, 16, 9, 8, 9, 8, 9,
+    8, 9, 8, 9, 8, 17, 8, 9, 16, 33, 8, 57, 8, 33, 8, 33, 8, 9, 8, 81, 8, 137, 40, 25, 8, 41, 8, 137, 416, 21, 2160,
+    357, 32, 805, 96, 125, 16, 125, 8, 125, 8, 301, 80, 106, 1293, 448, 237, 104, 357, 32, 77, 56, 21, 112, 53, 1232,
+    7877, 32, 141, 24, 109, 24, 957, 32, 765, 48, 101, 32, 13, 120, 101, 32, 453, 64, 85, 48, 325, 64, 245, 16, 21, 624,
+    2725, 96, 117, 16, 109, 24, 77, 56, 373, 8, 61, 64, 117, 32, 77, 56, 77, 56, 1181, 8, 445, 296, 82, 8240, 65529,
+    65529, 65529, 65529, 65529, 14121, 256, 33233, 48, 1777, 16, 46097, 112, 59785, 120, 4977, 19728, 4337, 12048,
+    39513, 40, 33537, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528,
+    65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528,
+    65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528,
+    65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528,
+    65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528,
+    65528, 65528, 65528, 65528, 65528, 65528, 65528, 65528, 60720, 1923, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0,
+};
+
+static const char llm__uc_ascii[] =
+    "00000000066666000000000000000000644454444445444422222222224455544"
+    "111111111111111111111111114445451111111111111111111111111145450";
+
+static llm__uc llm__uc_class(uint32_t c) {
+    size_t lo = 0, hi = LLM__COUNT(llm__uc_block), i;
+    uint32_t at;
+    if (c < 128) return (llm__uc)(llm__uc_ascii[c] - '0');
+    while (hi - lo > 1) {
+        size_t middle = (lo + hi) / 2;
+        if (llm__uc_block[middle] <= c) lo = middle;
+        else hi = middle;
+    }
+    at = llm__uc_block[lo];
+    for (i = lo * 32; i < lo * 32 + 32; i++) {
+        at += (uint32_t)llm__uc_run[i] >> 3;
+        if (c < at) return (llm__uc)(llm__uc_run[i] & 7);
+    }
+    return LLM__UC_OTHER;
+}
+
+#define LLM__UTF8_BAD 0xffffffffu
+
+// How many bytes the sequence that begins with b wants; 0 if none begins with it.
+static uint32_t llm__utf8_wants(uint8_t b) {
+    return b < 0x80 ? 1 : b < 0xc2 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
+}
+// Whether second may follow first: here overlong forms, surrogates and what lies beyond U+10FFFF fall away.
+static bool llm__utf8_pair(uint8_t first, uint8_t second) {
+    uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80, high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    return second >= low && second <= high;
+}
+// The code point at p[0..n), n > 0, and its length; LLM__UTF8_BAD and 1 where none is whole.
+static uint32_t llm__utf8_get(const char *p, size_t n, uint32_t *length) {
+    const uint8_t *b = (const uint8_t *)p;
+    uint32_t wants = llm__utf8_wants(b[0]), c, i;
+    *length = 1;
+    if (wants == 1) return b[0];
+    if (!wants || n < wants || !llm__utf8_pair(b[0], b[1])) return LLM__UTF8_BAD;
+    c = b[0] & (0x7fu >> wants);
+    for (i = 1; i < wants; i++) {
+        if ((b[i] & 0xc0) != 0x80) return LLM__UTF8_BAD;
+        c = c << 6 | (b[i] & 0x3fu);
+    }
+    *length = wants;
+    return c;
+}
+// Length of the longest prefix that does not end inside a sequence which is valid as far as it goes.
+static size_t llm__utf8_whole(const char *p, size_t n) {
+    const uint8_t *b = (const uint8_t *)p;
+    size_t back;
+    for (back = 1; back <= 3 && back <= n; back++) {
+        const uint8_t *lead = b + n - back;
+        if ((*lead & 0xc0) == 0x80) continue;
+        if (llm__utf8_wants(*lead) <= back || (back > 1 && !llm__utf8_pair(lead[0], lead[1]))) return n;
+        return n - back;
+    }
+    return n;
+}
+// Copies, replacing every byte that is not part of a valid sequence by U+FFFD. Returns the length needed; p is valid if and only if
+// that is n. At most cap bytes are written; out NULL with cap 0 measures.
+static size_t llm__utf8_clean(const char *p, size_t n, char *out, size_t cap) {
+    llm__text t;
+    size_t at;
+    uint32_t length;
+    t.p = out; t.n = 0; t.cap = cap;
+    for (at = 0; at < n; at += length) {
+        bool bad = llm__utf8_get(p + at, n - at, &length) == LLM__UTF8_BAD;
+        llm__text_bytes(&t, bad ? "\xef\xbf\xbd" : p + at, bad ? 3 : length);
+    }
+    return t.n;
+}
+
+// Class and length of the character at `at` in valid UTF-8 that ends at `end`.
+static llm__uc llm__uc_at(const char *p, size_t at, size_t end, uint32_t *length) {
+    *length = 0;
+    if (at >= end) return LLM__UC_END;
+    if ((uint8_t)p[at] < 128) { *length = 1; return (llm__uc)(llm__uc_ascii[(uint8_t)p[at]] - '0'); }
+    return llm__uc_class(llm__utf8_get(p + at, end - at, length));
+}
+static bool llm__uc_in(llm__uc c, unsigned classes) { return (classes >> c & 1u) != 0; }      // classes: a set of 1 << llm__uc
+// The end of the run of such characters that begins at `at`.
+static size_t llm__uc_skip(const char *p, size_t at, size_t end, unsigned classes) {
+    uint32_t length;
+    while (llm__uc_in(llm__uc_at(p, at, end, &length), classes)) at += length;
+    return at;
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>tokenizer   Text <-> tokens. Three families: SentencePiece style (merges by score over text in which a space is U+2581), byte-level BPE
+//               (merges by rank over bytes, inside the pieces a pre-tokenizer cuts) and BPE over text (merges by rank, U+2581 for
+//               spaces). Token texts stay in the file. Nothing here recurses; time is n log n whatever the text is.
+
+// --- pre-tokenizers: each stage cuts a piece of the stage before it. A stage gets valid UTF-8 and the end of the piece it may
+//     look at, and returns where the part that begins at `at` ends; what its pattern does not match is a part of its own.
+
+typedef size_t (*llm__pre_fn)(const char *p, size_t at, size_t end);
+
+#define LLM__IS(name) (1u << LLM__UC_##name)
+#define LLM__ANY 0x7fu                       // every class but LLM__UC_END
+
+// Of `s`, `t`, `m`, `d`, `re`, `ve`, `ll` behind an apostrophe: the bytes with the apostrophe, 0 if it is none.
+static size_t llm__pre_contraction(const char *p, size_t at, size_t end, bool any_case) {
+    char fold = any_case ? 0x20 : 0, a, b;
+    if (end - at < 2 || p[at] != '\'') return 0;
+    a = (char)(p[at + 1] | fold);
+    if (a == 's' || a == 't' || a == 'm' || a == 'd') return 2;
+    if (end - at < 3) return 0;
+    b = (char)(p[at + 2] | fold);
+    return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
+}
+// \s+(?!\S)|\s+ : a run of whitespace leaves its last character to the word behind it.
+static size_t llm__pre_spaces(const char *p, size_t at, size_t end) {
+    size_t last = at, e = at;
+    uint32_t length;
+    while (llm__uc_at(p, e, end, &length) == LLM__UC_SPACE) { last = e; e += length; }
+    return e < end && last > at ? last : e;
+}
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+static size_t llm__pre_gpt2(const char *p, size_t at, size_t end) {
+    size_t n = llm__pre_contraction(p, at, end, false), word = at + (p[at] == ' ');
+    uint32_t length;
+    llm__uc c = llm__uc_at(p, word, end, &length);
+    if (n) return at + n;
+    if (c == LLM__UC_LETTER || c == LLM__UC_NUMBER) return llm__uc_skip(p, word, end, 1u << c);
+    if (c != LLM__UC_SPACE && c != LLM__UC_END)
+        return llm__uc_skip(p, word, end, LLM__ANY & ~(LLM__IS(SPACE) | LLM__IS(LETTER) | LLM__IS(NUMBER)));
+    return llm__pre_spaces(p, at, end);
+}
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+static size_t llm__pre_words(const char *p, size_t at, size_t end, unsigned digits) {
+    const unsigned others = LLM__ANY & ~(LLM__IS(SPACE) | LLM__IS(LETTER) | LLM__IS(NUMBER));
+    size_t n = llm__pre_contraction(p, at, end, true), word = at + (p[at] == ' '), e, line = 0;
+    uint32_t length, next;
+    llm__uc c = llm__uc_at(p, at, end, &length);
+    if (n) return at + n;
+    if (c == LLM__UC_LETTER) return llm__uc_skip(p, at, end, LLM__IS(LETTER));
+    if (c != LLM__UC_NUMBER && p[at] != '\r' && p[at] != '\n' && llm__uc_at(p, at + length, end, &next) == LLM__UC_LETTER)
+        return llm__uc_skip(p, at + length, end, LLM__IS(LETTER));
+    if (c == LLM__UC_NUMBER) {
+        for (e = at; digits && llm__uc_at(p, e, end, &length) == LLM__UC_NUMBER; digits--) e += length;
+        return e;
+    }
+    if (llm__uc_in(llm__uc_at(p, word, end, &length), others)) {
+        e = llm__uc_skip(p, word, end, others);
+        while (e < end && (p[e] == '\r' || p[e] == '\n')) e++;
+        return e;
+    }
+    for (e = at; llm__uc_at(p, e, end, &length) == LLM__UC_SPACE; e += length)
+        if (p[e] == '\r' || p[e] == '\n') line = e + 1;
+    return line ? line : llm__pre_spaces(p, at, end);
+}
+static size_t llm__pre_llama3(const char *p, size_t at, size_t end) { return llm__pre_words(p, at, end, 3); }
+static size_t llm__pre_qwen2(const char *p, size_t at, size_t end) { return llm__pre_words(p, at, end, 1); }
+
+// [^\n]+|[\n]+
+static size_t llm__pre_lines(const char *p, size_t at, size_t end) {
+    bool newline = p[at] == '\n';
+    while (at < end && (p[at] == '\n') == newline) at++;
+    return at;
+}
+// [\r\n], one at a time
+static size_t llm__pre_line_ends(const char *p, size_t at, size_t end) {
+    if (p[at] == '\r' || p[at] == '\n') return at + 1;
+    while (at < end && p[at] != '\r' && p[at] != '\n') at++;
+    return at;
+}
+// \p{N}, one at a time
+static size_t llm__pre_digit(const char *p, size_t at, size_t end) {
+    uint32_t length;
+    if (llm__uc_at(p, at, end, &length) == LLM__UC_NUMBER) return at + length;
+    return llm__uc_skip(p, at, end, LLM__ANY & ~LLM__IS(NUMBER));
+}
+// \p{N}+
+static size_t llm__pre_digits(const char *p, size_t at, size_t end) {
+    size_t e = llm__uc_skip(p, at, end, LLM__IS(NUMBER));
+    return e > at ? e : llm__uc_skip(p, at, end, LLM__ANY & ~LLM__IS(NUMBER));
+}
+// \s+$
+static size_t llm__pre_tail(const char *p, size_t at, size_t end) {
+    size_t e = at, tail = at;
+    uint32_t length;
+    while (e < end) {
+        bool space = llm__uc_at(p, e, end, &length) == LLM__UC_SPACE;
+        e += length;
+        if (!space) tail = e;
+    }
+    return tail > at ? tail : end;
+}
+
+// Code points by their own ranges, as DeepSeek's first vocabulary has them: {first, last}, ascending.
+static const uint32_t llm__pre_deepseek_letters[][2] = {
+    {0x41,0x5a}, {0x61,0x7a}, {0xb5,0xb5}, {0xc0,0xd6}, {0xd8,0xf6}, {0xf8,0x1ba}, {0x1bc,0x1bf}, {0x1c4,0x293},
+    {0x295,0x2af}, {0x370,0x373}, {0x376,0x377}, {0x37b,0x37d}, {0x37f,0x37f}, {0x386,0x386}, {0x388,0x38a}, {0x38c,0x38c},
+    {0x38e,0x3a1}, {0x3a3,0x3f5}, {0x3f7,0x481}, {0x48a,0x52f}, {0x531,0x556}, {0x10a0,0x10c5}, {0x13a0,0x13f5},
+    {0x13f8,0x13fd}, {0x1c90,0x1cba}, {0x1cbd,0x1cbf}, {0x1d00,0x1d2b}, {0x1d6b,0x1d77}, {0x1d79,0x1d9a}, {0x1e00,0x1f15},
+    {0x1f18,0x1f1d}, {0x1f20,0x1f45}, {0x1f48,0x1f4d}, {0x1f50,0x1f57}, {0x1f59,0x1f59}, {0x1f5b,0x1f5b}, {0x1f5d,0x1f5d},
+    {0x1f5f,0x1f7d}, {0x1f80,0x1fb4}, {0x1fb6,0x1fbc}, {0x1fbe,0x1fbe}, {0x1fc2,0x1fc4}, {0x1fc6,0x1fcc}, {0x1fd0,0x1fd3},
+    {0x1fd6,0x1fdb}, {0x1fe0,0x1fec}, {0x1ff2,0x1ff4}, {0x1ff6,0x1ffc}, {0x2102,0x2102}, {0x2107,0x2107}, {0x210a,0x2113},
+    {0x2115,0x2115}, {0x2119,0x211d}, {0x2124,0x2124}, {0x2126,0x2126}, {0x2128,0x2128}, {0x212a,0x212d}, {0x212f,0x2134},
+    {0x2139,0x2139}, {0x213c,0x213f}, {0x2145,0x2149}, {0x214e,0x214e}, {0x2183,0x2184}, {0x2c00,0x2c7b}, {0x2c7e,0x2ce4},
+    {0x2ceb,0x2cee}, {0x2cf2,0x2cf3}, {0xa640,0xa66d}, {0xa680,0xa69b}, {0xa722,0xa76f}, {0xa771,0xa787}, {0xa78b,0xa78e},
+    {0xab70,0xabbf}, {0xfb00,0xfb06}, {0xfb13,0xfb17}, {0xff21,0xff3a}, {0xff41,0xff5a}, {0x10400,0x1044f},
+    {0x104b0,0x104d3}, {0x104d8,0x104fb}, {0x10c80,0x10cb2}, {0x10cc0,0x10cf2}, {0x118a0,0x118df}, {0x1e900,0x1e943},
+};
+static const uint32_t llm__pre_deepseek_marks[][2] = {
+    {0x21,0x2f}, {0x3a,0x7e}, {0x2018,0x201f}, {0x3000,0x3002}, {0xff01,0xff0f}, {0xff1a,0xff5e},
+};
+static const uint32_t llm__pre_deepseek_cjk[][2] = { {0x800,0x9fa5}, {0xac00,0xd7ff} };
+
+static bool llm__pre_in(uint32_t c, const uint32_t (*ranges)[2], size_t n) {
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t middle = (lo + hi) / 2;
+        if (ranges[middle][1] < c) lo = middle + 1;
+        else hi = middle;
+    }
+    return lo < n && ranges[lo][0] <= c;
+}
+// The end of the run of such characters at `at`. Whitespace beyond ASCII is never one of them: the reference folds it away first.
+static size_t llm__pre_run(const char *p, size_t at, size_t end, const uint32_t (*ranges)[2], size_t n) {
+    uint32_t length, c;
+    for (; at < end; at += length) {
+        c = llm__utf8_get(p + at, end - at, &length);
+        if (!llm__pre_in(c, ranges, n) || llm__uc_class(c) == LLM__UC_SPACE) break;
+    }
+    return at;
+}
+// [ranges]+, with \s? before it if `space`
+static size_t llm__pre_ranges(const char *p, size_t at, size_t end, const uint32_t (*ranges)[2], size_t n, bool space) {
+    size_t e, word, match;
+    uint32_t length;
+    for (e = at; e < end; e += length) {
+        llm__uc c = llm__uc_at(p, e, end, &length);
+        word = e + (space && c == LLM__UC_SPACE ? length : 0);
+        match = llm__pre_run(p, word, end, ranges, n);
+        if (match > word) return e > at ? e : match;
+    }
+    return end;
+}
+static size_t llm__pre_deepseek_letters_fn(const char *p, size_t at, size_t end) {
+    return llm__pre_ranges(p, at, end, llm__pre_deepseek_letters, LLM__COUNT(llm__pre_deepseek_letters), true);
+}
+static size_t llm__pre_deepseek_marks_fn(const char *p, size_t at, size_t end) {
+    return llm__pre_ranges(p, at, end, llm__pre_deepseek_marks, LLM__COUNT(llm__pre_deepseek_marks), true);
+}
+static size_t llm__pre_deepseek_cjk_fn(const char *p, size_t at, size_t end) {
+    return llm__pre_ranges(p, at, end, llm__pre_deepseek_cjk, LLM__COUNT(llm__pre_deepseek_cjk), false);
+}
+
+enum { LLM__PRE_STAGES = 6, LLM__PRE_WHOLE_WORDS = 1, LLM__PRE_BOS = 2 };
+
+typedef struct llm__pre {
+    const char *name;                        // tokenizer.ggml.pre
+    unsigned flags;                          // WHOLE_WORDS: a word that is a token is that token, merges or not. BOS: unless the file says no
+    llm__pre_fn stages[LLM__PRE_STAGES];
+} llm__pre;
+
+static const llm__pre llm__pres[] = {
+    {"gpt-2",        0, {llm__pre_gpt2}},
+    {"smollm",       0, {llm__pre_digit, llm__pre_gpt2}},
+    {"llama-bpe",    LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
+    {"qwen2",        0, {llm__pre_qwen2}},
+    {"deepseek-llm", 0, {llm__pre_line_ends, llm__pre_deepseek_letters_fn, llm__pre_deepseek_marks_fn, llm__pre_tail,
+                         llm__pre_deepseek_cjk_fn, llm__pre_digits}},
+    {"gemma4",       LLM__PRE_BOS, {llm__pre_lines}},
+};
+
+// --- the vocabulary: immutable once loaded, shared by threads.
+
+enum { LLM__TOK_NONE = 0, LLM__TOK_SCORES, LLM__TOK_BYTES, LLM__TOK_TEXT };           // the three families
+
+// What a token is. The low six mirror the file's types 2, 5, 1, 3, 4, 6.
+enum {
+    LLM__TOK_UNKNOWN = 1, LLM__TOK_UNUSED = 2, LLM__TOK_NORMAL = 4, LLM__TOK_CONTROL = 8, LLM__TOK_USER = 16, LLM__TOK_BYTE = 32,
+    LLM__TOK_STRIPS = 64,                    // swallows the whitespace behind it
+    LLM__TOK_EOG = 128                       // ends an answer
+};
+
+typedef struct llm__tok_slot { uint64_t hash; uint32_t token, unused; } llm__tok_slot;  // token: + 1, 0 in an empty slot
+typedef struct llm__tok_merge { uint32_t left, right, rank, merged; } llm__tok_merge;   // merged: token + 1, 0 in an empty slot
+
+typedef struct llm__vocab {
+    llm_result status;                       // LLM_OK, or why there is no text
+    char reason[200];
+    uint32_t n_tokens;
+    llm_token special[8];                    // by llm_special
+    bool add_bos, add_eos;
+    const char *type_name, *pre_name;
+    int family;
+    const llm__pre *pre;                     // NULL: text is not cut into pieces
+    bool space_prefix;                       // a space before the first word and after every special token
+    const uint8_t *text;                     // in the file: u64 length, bytes, u64 length, bytes ...
+    uint32_t *at;                            // [n_tokens] where in text a token's length stands
+    uint8_t *attr;                           // [n_tokens]
+    const uint8_t *scores;                   // in the file, or NULL; four bytes each, int32 if int_scores
+    bool int_scores;
+    llm__tok_slot *slots;                    // text -> token
+    uint32_t slot_mask;
+    llm__tok_merge *merges;                  // (left, right) -> rank, merged
+    uint32_t merge_mask;
+    uint32_t longest;                        // bytes of the longest token
+    llm_token byte_token[256];
+    uint32_t *specials, n_specials;          // tokens that are looked for in the text, ascending by text
+    uint32_t first[257];                     // where in specials a first byte begins
+} llm__vocab;
+
+static llm__str llm__tok_text(const llm__vocab *v, uint32_t t) {
+    const uint8_t *p = v->text + v->at[t];
+    return llm__str_n((const char *)p + 8, (size_t)llm__le64(p));
+}
+// FNV-1a, goes on over a second part.
+static uint64_t llm__tok_hash(uint64_t h, llm__str s) {
+    size_t i;
+    for (i = 0; i < s.n; i++) h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3u;
+    return h;
+}
+#define LLM__TOK_HASH 0xcbf29ce484222325u
+
+static uint64_t llm__tok_mix(uint64_t h) {
+    h ^= h >> 32;
+    h *= 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+// The token with this text; -1 if there is none.
+static llm_token llm__tok_find(const llm__vocab *v, llm__str s) {
+    uint64_t h;
+    uint32_t i;
+    if (!v->slots || s.n > v->longest) return -1;
+    h = llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s));
+    for (i = (uint32_t)h & v->slot_mask; v->slots[i].token; i = (i + 1) & v->slot_mask)
+        if (v->slots[i].hash == h && llm__str_eq(llm__tok_text(v, v->slots[i].token - 1), s)) return (llm_token)(v->slots[i].token - 1);
+    return -1;
+}
+
+static uint32_t llm__tok_merge_slot(const llm__vocab *v, uint32_t left, uint32_t right) {
+    return (uint32_t)llm__tok_mix((uint64_t)left << 32 | right) & v->merge_mask;
+}
+// The token that left and right make; its rank through *rank. -1 if they do not merge.
+static llm_token llm__tok_merged(const llm__vocab *v, uint32_t left, uint32_t right, uint32_t *rank) {
+    uint32_t i = llm__tok_merge_slot(v, left, right);
+    for (; v->merges[i].merged; i = (i + 1) & v->merge_mask)
+        if (v->merges[i].left == left && v->merges[i].right == right) { *rank = v->merges[i].rank; return (llm_token)(v->merges[i].merged - 1); }
+    return -1;
+}
+
+// Byte-level vocabularies write a byte as one printable character: itself, or U+0100.. for the 68 that would not print.
+static uint32_t llm__tok_byte_char(uint8_t b) {
+    return b <= 0x20 ? 0x100u + b : b >= 0x7f && b <= 0xa0 ? 0x121u + b - 0x7f : b == 0xad ? 0x143u : b;
+}
+static int llm__tok_char_byte(uint32_t c) {                // -1: stands for no byte
+    if (c >= 0x100 && c <= 0x120) return (int)(c - 0x100);
+    if (c >= 0x121 && c <= 0x142) return (int)(c - 0x121 + 0x7f);
+    if (c == 0x143) return 0xad;
+    return c < 0x100 && c > 0x20 && !(c >= 0x7f && c <= 0xa0) && c != 0xad ? (int)c : -1;
+}
+static uint32_t llm__tok_put_byte(char *buf, uint8_t b) {  // its character in UTF-8, at most two bytes
+    uint32_t c = llm__tok_byte_char(b);
+    buf[0] = (char)(c < 0x80 ? c : 0xc0 | c >> 6);
+    buf[1] = (char)(0x80 | (c & 0x3f));
+    return c < 0x80 ? 1 : 2;
+}
+static int llm__tok_hex(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// --- loading
+
+static uint32_t llm__tok_table_size(uint64_t n) {          // a power of two at which n entries fill at most 60 %
+    uint64_t size = 16;
+    while (size * 3 < n * 5) size *= 2;
+    return (uint32_t)size;
+}
+// The tables are larger than the caches, so they are filled and read a batch at a time: while one batch is hashed its slots are
+// fetched. (m) 151936 tokens and 151387 merges: @@ ms instead of @@.
+#define LLM__VOCAB_BATCH 16
+
+// Two tokens of one text: the later is the one that is found.
+static void llm__vocab_add(llm__vocab *v, uint32_t t, uint64_t h) {
+    uint32_t i = (uint32_t)h & v->slot_mask;
+    for (; v->slots[i].token; i = (i + 1) & v->slot_mask)
+        if (v->slots[i].hash == h && llm__str_eq(llm__tok_text(v, v->slots[i].token - 1), llm__tok_text(v, t))) break;
+    v->slots[i].hash = h;
+    v->slots[i].token = t + 1;
+}
+static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, const uint8_t **next) {
+    uint64_t hash[LLM__VOCAB_BATCH];
+    uint32_t i;
+    for (i = 0; i < n; i++) {
+        llm__str s;
+        v->at[first + i] = (uint32_t)(*next - v->text);
+        s = llm__gguf_str_next(next);
+        hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s)) : 0;
+        if (hash[i]) v->longest = LLM__MAX(v->longest, (uint32_t)s.n);
+        LLM__PREFETCH(&v->slots[(uint32_t)hash[i] & v->slot_mask]);
+    }
+    for (i = 0; i < n; i++)
+        if (hash[i]) llm__vocab_add(v, first + i, hash[i]);                      // an empty text is never found
+}
+static llm_result llm__vocab_tokens(llm__vocab *v, const llm__heap *h, const llm__gguf_kv *kv, llm_error *e) {
+    const uint8_t *next = kv->value;
+    uint32_t t, size = llm__tok_table_size(kv->n);
+    v->n_tokens = (uint32_t)kv->n;
+    v->text = kv->value;
+    v->at = LLM__NEW(h, uint32_t, v->n_tokens);
+    v->slots = (llm__tok_slot *)llm__alloc_zero(h, size, sizeof(llm__tok_slot));
+    v->slot_mask = size - 1;
+    if (!v->at || !v->slots) return llm__fail(e, LLM_NO_MEMORY, "no memory for the table of %u tokens", v->n_tokens);
+    for (t = 0; t < v->n_tokens; t += LLM__VOCAB_BATCH) llm__vocab_add_batch(v, t, LLM__MIN(LLM__VOCAB_BATCH, v->n_tokens - t), &next);
+    return LLM_OK;
+}
+static llm_result llm__vocab_short(llm_error *e, const char *key, uint64_t n, uint32_t n_tokens) {
+    return llm__fail(e, LLM_BAD_FILE, "key '%s': %U elements for %u tokens", key, n, n_tokens);
+}
+static llm_result llm__vocab_types(llm__vocab *v, const llm__heap *h, const llm__gguf *g, llm_error *e) {
+    static const uint8_t attr[] = { 0, LLM__TOK_NORMAL, LLM__TOK_UNKNOWN, LLM__TOK_CONTROL, LLM__TOK_USER, LLM__TOK_UNUSED, LLM__TOK_BYTE };
+    const char *key = "tokenizer.ggml.token_type";
+    const uint8_t *types = NULL;
+    uint64_t n = 0;
+    uint32_t t;
+    llm_result r = llm__gguf_array(g, key, LLM__GGUF_I32, &n, &types, e);
+    if (r != LLM_OK) return r;
+    if (llm__gguf_find(g, llm__str_of(key)) && n < v->n_tokens) return llm__vocab_short(e, key, n, v->n_tokens);
+    v->attr = (uint8_t *)llm__alloc_bytes(h, (uint64_t)v->n_tokens + 1);
+    if (!v->attr) return llm__fail(e, LLM_NO_MEMORY, "no memory for the types of %u tokens", v->n_tokens);
+    for (t = 0; t < v->n_tokens; t++) {
+        uint32_t type = n ? llm__le32(types + (size_t)t * 4) : 1;
+        v->attr[t] = type < sizeof attr ? attr[type] : 0;
+    }
+    return LLM_OK;
+}
+static llm_result llm__vocab_scores(llm__vocab *v, const llm__gguf *g, llm_error *e) {
+    const char *key = "tokenizer.ggml.scores";
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    uint64_t n = 0;
+    llm_result r;
+    v->int_scores = kv && kv->type == LLM__GGUF_ARRAY && kv->elem_type == LLM__GGUF_I32;
+    r = llm__gguf_array(g, key, v->int_scores ? LLM__GGUF_I32 : LLM__GGUF_F32, &n, &v->scores, e);
+    if (r != LLM_OK) return r;
+    return kv && n < v->n_tokens ? llm__vocab_short(e, key, n, v->n_tokens) : LLM_OK;
+}
+// By hash alone: 64 bits hold a few hundred thousand texts apart, and a file made to collide only spoils its own merges.
+static uint32_t llm__vocab_hashed(const llm__vocab *v, uint64_t h) {                 // token + 1, 0 if there is none
+    uint32_t i = (uint32_t)h & v->slot_mask;
+    while (v->slots[i].token && v->slots[i].hash != h) i = (i + 1) & v->slot_mask;
+    return v->slots[i].token;
+}
+// Of two merges of one pair the earlier counts.
+static void llm__vocab_add_merge(llm__vocab *v, const llm__tok_merge *m) {
+    uint32_t i = llm__tok_merge_slot(v, m->left, m->right);
+    for (; v->merges[i].merged; i = (i + 1) & v->merge_mask)
+        if (v->merges[i].left == m->left && v->merges[i].right == m->right) return;
+    v->merges[i] = *m;
+}
+// "left right": the first space that is not the first byte parts them. A merge of what is no token, or into what is none, cannot happen.
+static void llm__vocab_merge_batch(llm__vocab *v, uint32_t first, uint32_t n, const uint8_t **next) {
+    uint64_t hash[LLM__VOCAB_BATCH][3];
+    llm__tok_merge m[LLM__VOCAB_BATCH];
+    uint32_t i, k;
+    for (i = 0; i < n; i++) {
+        llm__str s = llm__gguf_str_next(next), a = s, b = s;
+        for (a.n = 1; a.n < s.n && s.p[a.n] != ' '; a.n++) { }
+        if (a.n >= s.n) a.n = b.n = 0;
+        else b = llm__str_n(s.p + a.n + 1, s.n - a.n - 1);
+        hash[i][0] = llm__tok_hash(LLM__TOK_HASH, a);
+        hash[i][1] = llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, b));
+        hash[i][2] = llm__tok_mix(llm__tok_hash(hash[i][0], b));
+        hash[i][0] = llm__tok_mix(hash[i][0]);
+        for (k = 0; k < 3; k++) LLM__PREFETCH(&v->slots[(uint32_t)hash[i][k] & v->slot_mask]);
+    }
+    for (i = 0; i < n; i++) {
+        m[i].left = llm__vocab_hashed(v, hash[i][0]);
+        m[i].right = llm__vocab_hashed(v, hash[i][1]);
+        m[i].merged = llm__vocab_hashed(v, hash[i][2]);
+        if (!m[i].left || !m[i].right) m[i].merged = 0;
+        m[i].rank = first + i;
+        m[i].left--;
+        m[i].right--;
+        LLM__PREFETCH(&v->merges[llm__tok_merge_slot(v, m[i].left, m[i].right)]);
+    }
+    for (i = 0; i < n; i++)
+        if (m[i].merged) llm__vocab_add_merge(v, &m[i]);
+}
+static llm_result llm__vocab_merges(llm__vocab *v, const llm__heap *h, const llm__gguf *g, llm_error *e) {
+    const uint8_t *next = NULL;
+    uint64_t n = 0;
+    uint32_t i, size;
+    llm_result r = llm__gguf_array(g, "tokenizer.ggml.merges", LLM__GGUF_STRING, &n, &next, e);
+    if (r != LLM_OK) return r;
+    if (n > UINT32_MAX / 8) return llm__fail(e, LLM_BAD_FILE, "key 'tokenizer.ggml.merges': %U elements", n);
+    size = llm__tok_table_size(n);
+    v->merges = (llm__tok_merge *)llm__alloc_zero(h, size, sizeof(llm__tok_merge));
+    v->merge_mask = size - 1;
+    if (!v->merges) return llm__fail(e, LLM_NO_MEMORY, "no memory for the table of %U merges", n);
+    for (i = 0; i < n; i += LLM__VOCAB_BATCH) llm__vocab_merge_batch(v, i, LLM__MIN(LLM__VOCAB_BATCH, (uint32_t)n - i), &next);
+    return LLM_OK;
+}
+// The token of each single byte: "<0xAB>", in byte-level vocabularies the character that stands for it.
+static void llm__vocab_bytes(llm__vocab *v) {
+    unsigned b;
+    for (b = 0; b < 256; b++) {
+        char name[8] = "<0x00>", c = (char)b;
+        if (v->family == LLM__TOK_BYTES) {
+            v->byte_token[b] = llm__tok_find(v, llm__str_n(name, llm__tok_put_byte(name, (uint8_t)b)));
+            continue;
+        }
+        name[3] = "0123456789ABCDEF"[b >> 4];
+        name[4] = "0123456789ABCDEF"[b & 15];
+        v->byte_token[b] = llm__tok_find(v, llm__str_n(name, 6));
+        if (v->byte_token[b] < 0 && v->family == LLM__TOK_SCORES) {
+            v->byte_token[b] = llm__tok_find(v, llm__str_n(&c, 1));
+            if (v->byte_token[b] < 0) v->byte_token[b] = v->special[LLM_UNK];
+        }
+    }
+}
+
+// --- special tokens: what the file says, else the names that are known. The lists of names follow llama.cpp (MIT).
+
+// The first of the names, separated by spaces, that is a token; -1 if none is.
+static llm_token llm__vocab_named(const llm__vocab *v, const char *names) {
+    while (*names) {
+        size_t n = 0;
+        llm_token t;
+        while (names[n] && names[n] != ' ') n++;
+        t = llm__tok_find(v, llm__str_n(names, n));
+        if (t >= 0) return t;
+        names += n + (names[n] == ' ');
+    }
+    return -1;
+}
+// The token a key names, else `otherwise`; an id out of range counts as absent.
+static llm_result llm__vocab_id(const llm__vocab *v, const llm__gguf *g, const char *key, llm_token otherwise, llm_token *out, llm_error *e) {
+    uint32_t id = UINT32_MAX;
+    llm_result r = llm__gguf_u32(g, key, &id, e);
+    *out = id < v->n_tokens ? (llm_token)id : otherwise < (llm_token)v->n_tokens ? otherwise : LLM_NO_TOKEN;
+    return r;
+}
+static void llm__vocab_ends(llm__vocab *v, llm_token t) {
+    if (t >= 0) v->attr[t] |= LLM__TOK_EOG;
+}
+// Every one of the names that is a token ends an answer, and is a control token whatever the file calls it.
+static void llm__vocab_end_names(llm__vocab *v, const char *names) {
+    while (*names) {
+        size_t n = 0;
+        llm_token t;
+        while (names[n] && names[n] != ' ') n++;
+        t = llm__tok_find(v, llm__str_n(names, n));
+        if (t >= 0) v->attr[t] |= LLM__TOK_EOG | LLM__TOK_CONTROL;
+        names += n + (names[n] == ' ');
+    }
+}
+
+#define LLM__BAR "\xef\xbd\x9c"              // the full-width bar and the low line of DeepSeek's names
+#define LLM__LOW "\xe2\x96\x81"
+
+typedef struct llm__vocab_row { const char *key, *old_key, *names; } llm__vocab_row;
+
+enum { LLM__VOCAB_EOM = 8, LLM__VOCAB_FIM_PAD, LLM__VOCAB_FIM_REPO, LLM__VOCAB_FIM_FILE, LLM__VOCAB_ROWS };       // rows: llm_special, then these
+
+static const llm__vocab_row llm__vocab_rows[LLM__VOCAB_ROWS] = {
+    {"tokenizer.ggml.bos_token_id", NULL,
+        "<|begin_of_text|> <bos> <s> <" LLM__BAR "begin" LLM__LOW "of" LLM__LOW "sentence" LLM__BAR "> <|startoftext|>"},
+    {"tokenizer.ggml.eos_token_id", NULL,
+        "<|end_of_text|> <eos> </s> <" LLM__BAR "end" LLM__LOW "of" LLM__LOW "sentence" LLM__BAR "> <|endoftext|> <|im_end|>"},
+    {"tokenizer.ggml.eot_token_id", NULL,
+        "<|eot_id|> <|im_end|> <|end|> <end_of_turn> <turn|> <EOT> _<EOT> [EOT] <end_of_utterance> <|endoftext|> <|end_of_text|> "
+        "<" LLM__BAR "end" LLM__LOW "of" LLM__LOW "sentence" LLM__BAR ">"},
+    {"tokenizer.ggml.padding_token_id", NULL, ""},
+    {"tokenizer.ggml.unknown_token_id", NULL, ""},
+    {"tokenizer.ggml.fim_pre_token_id", "tokenizer.ggml.prefix_token_id",
+        "<|fim_prefix|> <fim-prefix> <fim_prefix> <" LLM__BAR "fim" LLM__LOW "begin" LLM__BAR "> <PRE> " LLM__LOW "<PRE> <|code_prefix|> <|prefix|>"},
+    {"tokenizer.ggml.fim_suf_token_id", "tokenizer.ggml.suffix_token_id",
+        "<|fim_suffix|> <fim-suffix> <fim_suffix> <" LLM__BAR "fim" LLM__LOW "hole" LLM__BAR "> <SUF> " LLM__LOW "<SUF> <|code_suffix|> <|suffix|>"},
+    {"tokenizer.ggml.fim_mid_token_id", "tokenizer.ggml.middle_token_id",
+        "<|fim_middle|> <fim-middle> <fim_middle> <" LLM__BAR "fim" LLM__LOW "end" LLM__BAR "> <MID> " LLM__LOW "<MID> <|code_middle|> <|middle|>"},
+    {"tokenizer.ggml.eom_token_id", NULL, "<|eom_id|>"},
+    {"tokenizer.ggml.fim_pad_token_id", NULL, "<|fim_pad|> <fim-pad> <fim_pad> <PAD> [PAD]"},
+    {"tokenizer.ggml.fim_rep_token_id", NULL, "<|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame>"},
+    {"tokenizer.ggml.fim_sep_token_id", NULL, "<|file_sep|>"},
+};
+static const char llm__vocab_ends_all[] =
+    "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> <|eom_id|> <EOT> _<EOT> [EOT] "
+    "[EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> [e~[ "
+    "<" LLM__BAR "end" LLM__LOW "of" LLM__LOW "sentence" LLM__BAR ">";
+
+// Names that end an answer in most vocabularies and are ordinary in a few.
+static void llm__vocab_exceptions(llm__vocab *v) {
+    static const char *const shown[] = { "<|channel|>", "<|message|>", "<|start|>", "<|constrain|>" };
+    llm_token end = llm__vocab_named(v, "<|end|>"), s = llm__vocab_named(v, "</s>");
+    bool call = llm__vocab_named(v, "<|call|> <|calls|>") >= 0;
+    size_t i;
+    for (i = 0; i < LLM__COUNT(shown); i++) {
+        llm_token t = llm__vocab_named(v, shown[i]);
+        if (t >= 0) v->attr[t] = LLM__TOK_USER;
+    }
+    if (end >= 0 && call && llm__vocab_named(v, "<|return|> <|flush|>") >= 0) v->attr[end] = LLM__TOK_USER;
+    if (s >= 0 && llm__vocab_named(v, "<|tool_response>") >= 0) v->attr[s] = LLM__TOK_NORMAL;
+}
+// "tokenizer.ggml.eos_token_ids": all that end an answer, for files that say so.
+static llm_result llm__vocab_end_list(llm__vocab *v, const llm__gguf *g, llm_error *e) {
+    const char *key = "tokenizer.ggml.eos_token_ids";
+    const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
+    const uint8_t *ids = NULL;
+    uint64_t n = 0, i;
+    llm_result r;
+    if (!kv) return LLM_OK;
+    r = llm__gguf_array(g, key, kv->elem_type == LLM__GGUF_U32 ? LLM__GGUF_U32 : LLM__GGUF_I32, &n, &ids, e);
+    for (i = 0; r == LLM_OK && i < n; i++) {
+        uint32_t id = llm__le32(ids + (size_t)i * 4);
+        if (id < v->n_tokens) llm__vocab_ends(v, (llm_token)id);
+    }
+    return r;
+}
+static llm_result llm__vocab_specials(llm__vocab *v, const llm__gguf *g, llm_error *e) {
+    bool fixed = v->family == LLM__TOK_SCORES;             // SentencePiece puts <unk>, <s> and </s> first
+    llm_token ids[LLM__VOCAB_ROWS];
+    llm_result r = LLM_OK;
+    size_t i;
+    for (i = 0; i < LLM__VOCAB_ROWS && r == LLM_OK; i++) {
+        const llm__vocab_row *row = &llm__vocab_rows[i];
+        llm_token fallback = fixed && i == LLM_BOS ? 1 : fixed && i == LLM_EOS ? 2 : fixed && i == LLM_UNK ? 0 : LLM_NO_TOKEN;
+        r = llm__vocab_id(v, g, row->key, fallback, &ids[i], e);
+        if (r == LLM_OK && row->old_key) r = llm__vocab_id(v, g, row->old_key, ids[i], &ids[i], e);
+        if (ids[i] < 0 && *row->names) {
+            ids[i] = llm__vocab_named(v, row->names);
+            if (ids[i] >= 0 && i > LLM_EOS) v->attr[ids[i]] |= LLM__TOK_CONTROL;
+        }
+    }
+    if (r != LLM_OK) return r;
+    memcpy(v->special, ids, sizeof v->special);
+    llm__vocab_end_names(v, llm__vocab_ends_all);
+    for (i = LLM__VOCAB_EOM; i < LLM__VOCAB_ROWS; i++) llm__vocab_ends(v, ids[i]);
+    llm__vocab_ends(v, ids[LLM_EOS]);
+    llm__vocab_ends(v, ids[LLM_EOT]);
+    llm__vocab_exceptions(v);
+    r = llm__vocab_end_list(v, g, e);
+    if (r == LLM_OK) r = llm__gguf_bool(g, "tokenizer.ggml.add_bos_token", &v->add_bos, e);
+    if (r == LLM_OK) r = llm__gguf_bool(g, "tokenizer.ggml.add_eos_token", &v->add_eos, e);
+    if (v->family == LLM__TOK_TEXT) v->add_bos = true;     // Gemma 4 needs it; some of its files say otherwise
+    return r;
+}
+
+// --- the tokens that are looked for in the text, sorted by their text
+
+static bool llm__tok_before(const llm__vocab *v, uint32_t a, uint32_t b) {
+    llm__str s = llm__tok_text(v, a), t = llm__tok_text(v, b);
+    int order = memcmp(s.p, t.p, LLM__MIN(s.n, t.n));
+    return order ? order < 0 : s.n != t.n ? s.n < t.n : a < b;
+}
+// Merge sort, bottom up; `other` has room for as many.
+static void llm__tok_sort(const llm__vocab *v, uint32_t *ids, uint32_t *other, uint32_t n) {
+    uint64_t width, from;
+    for (width = 1; width < n; width *= 2) {
+        for (from = 0; from < n; from += 2 * width) {
+            uint64_t middle = LLM__MIN(from + width, n), end = LLM__MIN(from + 2 * width, n), a = from, b = middle, i;
+            for (i = from; i < end; i++) {
+                bool left = b >= end || (a < middle && llm__tok_before(v, ids[a], ids[b]));
+                other[i] = left ? ids[a++] : ids[b++];
+            }
+        }
+        memcpy(ids, other, (size_t)n * sizeof *ids);
+    }
+}
+static llm_result llm__vocab_index(llm__vocab *v, const llm__heap *h, llm_error *e) {
+    const unsigned kinds = LLM__TOK_CONTROL | LLM__TOK_USER | LLM__TOK_UNKNOWN;
+    uint32_t t, n = 0, i, *other;
+    for (t = 0; t < v->n_tokens; t++) n += (v->attr[t] & kinds) && llm__tok_text(v, t).n;
+    v->specials = LLM__NEW(h, uint32_t, (uint64_t)n + 1);
+    other = LLM__NEW(h, uint32_t, (uint64_t)n + 1);
+    if (!v->specials || !other) { llm__free(h, other); return llm__fail(e, LLM_NO_MEMORY, "no memory for %u special tokens", n); }
+    for (t = 0; t < v->n_tokens; t++)
+        if ((v->attr[t] & kinds) && llm__tok_text(v, t).n) v->specials[v->n_specials++] = t;
+    llm__tok_sort(v, v->specials, other, n);
+    llm__free(h, other);
+    for (i = 0, t = 0; t < 257; t++) {
+        while (i < n && (uint8_t)llm__tok_text(v, v->specials[i]).p[0] < t) i++;
+        v->first[t] = i;
+    }
+    return LLM_OK;
+}
+// Phi-3's special tokens swallow the whitespace behind them. The file does not say so: its name does.
+static void llm__vocab_strips(llm__vocab *v, llm__str name) {
+    static const char *const keep[] = { "<unk>", "<s>", "<|endoftext|>" };
+    bool phi3 = false;
+    llm_token s = llm__vocab_named(v, "</s>");
+    size_t i;
+    for (i = 0; i + 4 <= name.n && !phi3; i++) {
+        const char *p = name.p + i;
+        phi3 = (p[0] | 0x20) == 'p' && (p[1] | 0x20) == 'h' && (p[2] | 0x20) == 'i' && p[3 + (p[3] == '-' && i + 5 <= name.n)] == '3';
+    }
+    if (!phi3) return;
+    for (i = 0; i < v->n_specials; i++) v->attr[v->specials[i]] |= LLM__TOK_STRIPS;
+    if (s >= 0) v->attr[s] |= LLM__TOK_STRIPS;
+    for (i = 0; i < LLM__COUNT(keep); i++) {
+        llm_token t = llm__vocab_named(v, keep[i]);
+        if (t >= 0) v->attr[t] &= (uint8_t)~LLM__TOK_STRIPS;
+    }
+}
+
+// --- which family, which pre-tokenizer
+
+// Files from before tokenizer.ggml.pre: known by the texts of their ordinary tokens (every 64th, from the first that all share on).
+typedef struct llm__pre_print { uint32_t n; uint64_t hash; const char *name; } llm__pre_print;
+static const llm__pre_print llm__pre_prints[] = {
+    {151643, 0x022c54f6bcb9aa47u, "qwen2"},
+    {128000, 0x62b88d6e5fa1f8bcu, "llama-bpe"},
+    {100000, 0x5ff928218d172ca9u, "deepseek-llm"},
+    {50256,  0x6f958ae75224a4d8u, "gpt-2"},
+};
+static uint64_t llm__pre_hash(const llm__gguf_kv *tokens, uint32_t n) {
+    const uint8_t *next = tokens->value;
+    uint64_t h = LLM__TOK_HASH;
+    uint32_t t;
+    for (t = 0; t < n; t++) {
+        llm__str s = llm__gguf_str_next(&next);
+        if (t % 64 == 63) h = llm__tok_mix(llm__tok_hash(h, s));
+    }
+    return h;
+}
+static const char *llm__pre_recognise(const llm__gguf_kv *tokens) {
+    size_t i;
+    for (i = 0; i < LLM__COUNT(llm__pre_prints); i++)
+        if (tokens->n >= llm__pre_prints[i].n && llm__pre_hash(tokens, llm__pre_prints[i].n) == llm__pre_prints[i].hash) return llm__pre_prints[i].name;
+    return NULL;
+}
+static llm_result llm__vocab_unusable(llm__vocab *v, const char *format, llm__str what) {
+    v->status = LLM_UNSUPPORTED;
+    llm__format(v->reason, sizeof v->reason, format, &what);
+    return LLM_OK;
+}
+// Leaves the reason in v when there is no text to be had from this file. SentencePiece style needs no pre-tokenizer.
+static llm_result llm__vocab_pre(llm__vocab *v, const llm__gguf *g, const llm__gguf_kv *tokens, llm_error *e) {
+    llm__str pre = llm__str_n("", 0);
+    const char *known;
+    size_t i;
+    llm_result r = llm__gguf_str(g, "tokenizer.ggml.pre", &pre, e);
+    if (r != LLM_OK) return r;
+    if (v->family == LLM__TOK_TEXT) pre = llm__str_of("gemma4");
+    if (!pre.n || llm__str_is(pre, "default")) {
+        known = llm__pre_recognise(tokens);
+        if (!known) return llm__vocab_unusable(v, "the file does not name its pre-tokenizer (tokenizer.ggml.pre is '%v') and its tokens are of no known vocabulary", pre);
+        pre = llm__str_of(known);
+    }
+    for (i = 0; i < LLM__COUNT(llm__pres); i++)
+        if (llm__str_is(pre, llm__pres[i].name)) v->pre = &llm__pres[i];
+    if (!v->pre) return llm__vocab_unusable(v, "the pre-tokenizer '%v' is not supported", pre);
+    v->pre_name = v->pre->name;
+    v->add_bos = (v->pre->flags & LLM__PRE_BOS) != 0;
+    return LLM_OK;
+}
+static llm_result llm__vocab_family(llm__vocab *v, const llm__gguf *g, llm_error *e) {
+    llm__str model = llm__str_n("", 0);
+    const llm__gguf_kv *tokens = llm__gguf_find(g, llm__str_of("tokenizer.ggml.tokens")), *merges;
+    const uint8_t *first = NULL;
+    uint64_t n = 0;
+    llm_result r = llm__gguf_str(g, "tokenizer.ggml.model", &model, e);
+    if (r == LLM_OK) r = llm__gguf_array(g, "tokenizer.ggml.tokens", LLM__GGUF_STRING, &n, &first, e);
+    if (r != LLM_OK) return r;
+    if (llm__str_is(model, "llama")) { v->family = LLM__TOK_SCORES; v->type_name = "SentencePiece"; v->add_bos = v->space_prefix = true; }
+    else if (llm__str_is(model, "gpt2")) { v->family = LLM__TOK_BYTES; v->type_name = "byte-level BPE"; }
+    else if (llm__str_is(model, "gemma4")) { v->family = LLM__TOK_TEXT; v->type_name = "BPE over text"; }
+    else return llm__vocab_unusable(v, model.n ? "the file carries no vocabulary that can be used (model '%v')" : "the file carries no vocabulary", model);
+    if (!n) return llm__vocab_unusable(v, "the vocabulary (model '%v') has no tokens", model);
+    if (n > INT32_MAX || tokens->n_bytes > UINT32_MAX) return llm__vocab_unusable(v, "the vocabulary (model '%v') is larger than 4 GB", model);
+    merges = llm__gguf_find(g, llm__str_of("tokenizer.ggml.merges"));
+    if (v->family != LLM__TOK_SCORES && !merges) return llm__vocab_unusable(v, "the vocabulary (model '%v') has no merges", model);
+    return v->family == LLM__TOK_SCORES ? LLM_OK : llm__vocab_pre(v, g, tokens, e);
+}
+static void llm__vocab_free(llm__vocab *v, const llm__heap *h) {
+    llm__free(h, v->at);
+    llm__free(h, v->attr);
+    llm__free(h, v->slots);
+    llm__free(h, v->merges);
+    llm__free(h, v->specials);
+    memset(v, 0, sizeof *v);
+    v->status = LLM_UNSUPPORTED;
+}
+// LLM_OK with v->status telling whether there is text; failure only for want of memory and for a damaged file, and then v is empty.
+static llm_result llm__vocab_load(llm__vocab *v, const llm__heap *h, const llm__gguf *g, llm_error *e) {
+    llm__str name = llm__str_n("", 0);
+    llm_result r;
+    size_t i;
+    memset(v, 0, sizeof *v);
+    v->type_name = "none";
+    v->pre_name = "";
+    for (i = 0; i < LLM__COUNT(v->special); i++) v->special[i] = LLM_NO_TOKEN;
+    r = llm__vocab_family(v, g, e);
+    if (r == LLM_OK && v->status != LLM_OK) { v->family = LLM__TOK_NONE; return llm__ok(e); }
+    if (r == LLM_OK) r = llm__vocab_tokens(v, h, llm__gguf_find(g, llm__str_of("tokenizer.ggml.tokens")), e);
+    if (r == LLM_OK) r = llm__vocab_types(v, h, g, e);
+    if (r == LLM_OK && v->family == LLM__TOK_SCORES) r = llm__vocab_scores(v, g, e);
+    if (r == LLM_OK && v->family != LLM__TOK_SCORES) r = llm__vocab_merges(v, h, g, e);
+    if (r == LLM_OK && v->family == LLM__TOK_SCORES) r = llm__gguf_bool(g, "tokenizer.ggml.add_space_prefix", &v->space_prefix, e);
+    if (r == LLM_OK) r = llm__vocab_specials(v, g, e);
+    if (r == LLM_OK) r = llm__vocab_index(v, h, e);
+    if (r == LLM_OK) r = llm__gguf_str(g, "general.name", &name, e);
+    if (r != LLM_OK) { llm__vocab_free(v, h); return r; }
+    llm__vocab_bytes(v);
+    llm__vocab_strips(v, name);
+    return llm__ok(e);
+}
+
+// --- text -> tokens
+
+typedef struct llm__span { size_t begin, end; } llm__span;
+
+typedef struct llm__tok_sym { uint32_t at, n, prev, next; llm_token token; } llm__tok_sym;     // n = 0: merged into the one before it
+typedef struct llm__tok_pair { uint64_t key; uint32_t n; llm_token token; } llm__tok_pair;      // smallest key first
+
+#define LLM__TOK_LAST UINT32_MAX
+
+typedef struct llm__tok_heap { llm__tok_pair *p; size_t n, cap; } llm__tok_heap;
+
+// What one call of encode works with; nothing of it outlives the call.
+typedef struct llm__tok_work {
+    const llm__vocab *v;
+    const llm__heap *h;
+    unsigned flags;
+    const llm__span *plain;
+    size_t n_plain;
+    llm_token *out;
+    size_t cap, n;
+    char *buf; size_t cap_buf;               // the text with its spaces escaped and its bad bytes replaced
+    char *spelled; size_t cap_spelled;       // one piece as a byte-level vocabulary spells it
+    llm__tok_sym *sym; size_t cap_sym;
+    llm__tok_heap pairs;                     // merges that are possible now, stale ones among them
+    llm__tok_heap found, cuts;               // special tokens: candidates, then those that hold
+    uint8_t *taken;                          // [text] covered by a cut
+    bool failed;                             // no memory
+} llm__tok_work;
+
+static void llm__tok_push(llm__tok_work *w, llm__tok_heap *heap, uint64_t key, uint32_t n, llm_token token) {
+    void *p = heap->p;
+    size_t i = heap->n;
+    if (w->failed || !llm__grow(w->h, &p, &heap->cap, heap->n + 1, sizeof(llm__tok_pair))) { w->failed = true; return; }
+    heap->p = (llm__tok_pair *)p;
+    heap->n++;
+    for (; i > 0 && heap->p[(i - 1) / 2].key > key; i = (i - 1) / 2) heap->p[i] = heap->p[(i - 1) / 2];
+    heap->p[i].key = key;
+    heap->p[i].n = n;
+    heap->p[i].token = token;
+}
+static llm__tok_pair llm__tok_pop(llm__tok_heap *heap) {
+    llm__tok_pair top = heap->p[0], last = heap->p[--heap->n];
+    size_t i = 0, child;
+    while ((child = 2 * i + 1) < heap->n) {
+        if (child + 1 < heap->n && heap->p[child + 1].key < heap->p[child].key) child++;
+        if (heap->p[child].key >= last.key) break;
+        heap->p[i] = heap->p[child];
+        i = child;
+    }
+    heap->p[i] = last;
+    return top;
+}
+static void llm__tok_emit(llm__tok_work *w, llm_token t) {
+    if (w->n < w->cap) w->out[w->n] = t;
+    w->n++;
+}
+// A control token is never made out of text that merely spells it.
+static bool llm__tok_forbidden(const llm__vocab *v, llm_token t) {
+    return (v->attr[t] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN)) != 0;
+}
+// Higher scores first, NaN last: the bits of a float put in order.
+static uint32_t llm__tok_score_key(const llm__vocab *v, llm_token t) {
+    uint32_t u;
+    float f;
+    if (!v->scores) return 0;
+    u = llm__le32(v->scores + (size_t)t * 4);
+    f = v->int_scores ? (float)(int32_t)u : llm__bits_f32(u);
+    if (llm__f32_is_nan(f)) return UINT32_MAX;
+    u = llm__f32_bits(f == 0.0f ? 0.0f : f);
+    return u >> 31 ? u : ~(u | 0x80000000u);
+}
+// Queues the merge of the symbol with the one behind it, if there is such a merge.
+static void llm__tok_try(llm__tok_work *w, const char *text, uint32_t left) {
+    const llm__vocab *v = w->v;
+    const llm__tok_sym *a, *b;
+    llm_token merged = -1;
+    uint32_t rank = 0;
+    if (left == LLM__TOK_LAST || w->sym[left].next == LLM__TOK_LAST) return;
+    a = &w->sym[left];
+    b = &w->sym[a->next];
+    if (v->family == LLM__TOK_SCORES) {
+        merged = llm__tok_find(v, llm__str_n(text + a->at, (size_t)a->n + b->n));
+        if (merged >= 0) rank = llm__tok_score_key(v, merged);
+    } else if (a->token >= 0 && b->token >= 0) {
+        merged = llm__tok_merged(v, (uint32_t)a->token, (uint32_t)b->token, &rank);
+    }
+    if (merged >= 0 && !llm__tok_forbidden(v, merged)) llm__tok_push(w, &w->pairs, (uint64_t)rank << 32 | left, a->n + b->n, merged);
+}
+// Merges the symbols, best first, leftmost first among equals. A queued pair is stale when one of its halves has been merged since: then
+// the left one is gone, or the two no longer have the length they had.
+static void llm__tok_merge_all(llm__tok_work *w, const char *text, uint32_t n) {
+    uint32_t i;
+    w->pairs.n = 0;
+    for (i = 0; i < n && !w->failed; i++) llm__tok_try(w, text, i);
+    while (w->pairs.n && !w->failed) {
+        llm__tok_pair pair = llm__tok_pop(&w->pairs);
+        uint32_t left = (uint32_t)pair.key, right = w->sym[left].next;
+        if (!w->sym[left].n || right == LLM__TOK_LAST || w->sym[left].n + w->sym[right].n != pair.n) continue;
+        w->sym[left].n = pair.n;
+        w->sym[left].token = pair.token;
+        w->sym[left].next = w->sym[right].next;
+        w->sym[right].n = 0;
+        if (w->sym[left].next != LLM__TOK_LAST) w->sym[w->sym[left].next].prev = left;
+        llm__tok_try(w, text, w->sym[left].prev);
+        llm__tok_try(w, text, left);
+    }
+}
+// One piece: symbols, merges, tokens. What is no token comes out as its bytes.
+static void llm__tok_word(llm__tok_work *w, const char *text, uint32_t bytes) {
+    const llm__vocab *v = w->v;
+    void *p = w->sym;
+    uint32_t n = 0, at = 0, i, j;
+    if (!bytes || w->failed) return;
+    if (!llm__grow(w->h, &p, &w->cap_sym, bytes, sizeof(llm__tok_sym))) { w->failed = true; return; }
+    w->sym = (llm__tok_sym *)p;
+    for (; at < bytes; at += w->sym[n++].n) {
+        llm__tok_sym *s = &w->sym[n];
+        uint8_t b = (uint8_t)text[at];
+        s->at = at;
+        s->n = v->family == LLM__TOK_BYTES || b < 0xc0 ? 1 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
+        if (s->n > bytes - at) s->n = bytes - at;
+        s->prev = n ? n - 1 : LLM__TOK_LAST;
+        s->next = at + s->n < bytes ? n + 1 : LLM__TOK_LAST;
+        s->token = v->family == LLM__TOK_BYTES ? v->byte_token[b] : llm__tok_find(v, llm__str_n(text + at, s->n));
+    }
+    llm__tok_merge_all(w, text, n);
+    for (i = 0; i != LLM__TOK_LAST && !w->failed; i = w->sym[i].next) {
+        const llm__tok_sym *s = &w->sym[i];
+        if (s->token >= 0) { llm__tok_emit(w, s->token); continue; }
+        for (j = 0; j < s->n; j++) {
+            llm_token t = v->byte_token[(uint8_t)text[s->at + j]];
+            if (t >= 0) llm__tok_emit(w, t);
+        }
+    }
+}
+// The token that is the whole piece, where such tokens go before merges; -1 if none.
+static llm_token llm__tok_whole_word(llm__tok_work *w, const char *text, size_t bytes) {
+    const llm__vocab *v = w->v;
+    void *p = w->spelled;
+    llm_token t;
+    size_t i, n = 0;
+    if (v->family == LLM__TOK_TEXT) t = text[0] == '\n' ? llm__tok_find(v, llm__str_n(text, bytes)) : -1;
+    else if (!(v->pre->flags & LLM__PRE_WHOLE_WORDS) || bytes > v->longest) return -1;
+    else {
+        if (!llm__grow(w->h, &p, &w->cap_spelled, 2 * bytes, 1)) { w->failed = true; return -1; }
+        w->spelled = (char *)p;
+        for (i = 0; i < bytes; i++) n += llm__tok_put_byte(w->spelled + n, (uint8_t)text[i]);
+        t = llm__tok_find(v, llm__str_n(w->spelled, n));
+    }
+    return t >= 0 && !llm__tok_forbidden(v, t) ? t : -1;
+}
+// The text as the family wants it: spaces as U+2581 with one more in front if `prefix`, and valid UTF-8 where pieces are cut.
+static llm__str llm__tok_prepare(llm__tok_work *w, llm__str s, bool prefix) {
+    bool escape = w->v->family != LLM__TOK_BYTES, clean = w->v->pre != NULL;
+    void *p = w->buf;
+    size_t i, n = 0, length = clean ? llm__utf8_clean(s.p, s.n, NULL, 0) : s.n;
+    if (!escape && length == s.n) return s;
+    if (!llm__grow(w->h, &p, &w->cap_buf, 3 * (length + 1), 1)) { w->failed = true; return llm__str_n("", 0); }
+    w->buf = (char *)p;
+    if (!escape) return llm__str_n(w->buf, llm__utf8_clean(s.p, s.n, w->buf, length));
+    if (prefix) { memcpy(w->buf, "\xe2\x96\x81", 3); n = 3; }
+    for (i = 0; i < s.n; i++) {
+        uint32_t one = 1;
+        bool bad = clean && llm__utf8_get(s.p + i, s.n - i, &one) == LLM__UTF8_BAD;
+        const char *from = s.p[i] == ' ' ? "\xe2\x96\x81" : bad ? "\xef\xbf\xbd" : s.p + i;
+        memcpy(w->buf + n, from, s.p[i] == ' ' || bad ? 3 : one);
+        n += s.p[i] == ' ' || bad ? 3 : one;
+        i += one - 1;
+    }
+    return llm__str_n(w->buf, n);
+}
+// Text without special tokens in it.
+static void llm__tok_raw(llm__tok_work *w, llm__str s, bool prefix) {
+    const llm__pre *pre = w->v->pre;
+    size_t ends[LLM__PRE_STAGES] = { 0 }, at = 0, parent;
+    unsigned stage;
+    llm_token t;
+    s = llm__tok_prepare(w, s, prefix);
+    if (!pre) { llm__tok_word(w, s.p, (uint32_t)s.n); return; }
+    while (at < s.n && !w->failed) {
+        for (stage = 0, parent = s.n; stage < LLM__PRE_STAGES && pre->stages[stage]; stage++) {
+            if (ends[stage] == at) ends[stage] = pre->stages[stage](s.p, at, parent);
+            parent = ends[stage];
+        }
+        t = llm__tok_whole_word(w, s.p + at, parent - at);
+        if (t >= 0) llm__tok_emit(w, t);
+        else llm__tok_word(w, s.p + at, (uint32_t)(parent - at));
+        at = parent;
+    }
+}
+
+// --- special tokens in the text
+
+// Looks like markup: what a message could forge a turn with.
+static bool llm__tok_is_markup(llm__str s) {
+    char a = s.p[0], b = s.p[s.n - 1];
+    return (a == '<' && b == '>') || (a == '[' && b == ']');
+}
+static bool llm__tok_touches_plain(const llm__tok_work *w, size_t begin, size_t end) {
+    size_t lo = 0, hi = w->n_plain;
+    while (lo < hi) {                                      // the first range that ends behind begin
+        size_t middle = (lo + hi) / 2;
+        if (w->plain[middle].end <= begin) lo = middle + 1;
+        else hi = middle;
+    }
+    return lo < w->n_plain && w->plain[lo].begin < end;
+}
+// Control tokens only on request and never in a message; tokens that the file's author added to ordinary text always, except in a
+// message where they look like markup.
+static bool llm__tok_may_cut(const llm__tok_work *w, uint32_t t, size_t begin, size_t end) {
+    bool control = (w->v->attr[t] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN)) != 0;
+    if (control && !(w->flags & LLM_PARSE_SPECIAL)) return false;
+    if (!w->n_plain || (!control && !llm__tok_is_markup(llm__tok_text(w->v, t)))) return true;
+    return !llm__tok_touches_plain(w, begin, end);
+}
+// The longest special token at `at` of at most `limit` bytes; -1 if there is none. Narrows the sorted list byte by byte.
+static llm_token llm__tok_special_at(const llm__tok_work *w, llm__str text, size_t at, size_t limit, uint32_t *n) {
+    const llm__vocab *v = w->v;
+    uint8_t c = (uint8_t)text.p[at];
+    uint32_t lo = v->first[c], hi = v->first[c + 1], depth = 1;
+    llm_token best = -1;
+    limit = LLM__MIN(limit, text.n - at);
+    for (; lo < hi; depth++) {
+        uint32_t from, to;
+        for (; lo < hi && llm__tok_text(v, v->specials[lo]).n == depth; lo++)
+            if (llm__tok_may_cut(w, v->specials[lo], at, at + depth)) { best = (llm_token)v->specials[lo]; *n = depth; }
+        if (depth >= limit) break;
+        c = (uint8_t)text.p[at + depth];
+        for (from = lo, to = hi; from < to; ) {            // the first that goes on with c or more
+            uint32_t middle = from + (to - from) / 2;
+            if ((uint8_t)llm__tok_text(v, v->specials[middle]).p[depth] < c) from = middle + 1;
+            else to = middle;
+        }
+        for (lo = from, to = hi; from < to; ) {            // the first that goes on with more than c
+            uint32_t middle = from + (to - from) / 2;
+            if ((uint8_t)llm__tok_text(v, v->specials[middle]).p[depth] <= c) from = middle + 1;
+            else to = middle;
+        }
+        hi = from;
+    }
+    return best;
+}
+// Longest first, leftmost first among equals: what a longer one has taken is closed to the shorter.
+static void llm__tok_cut(llm__tok_work *w, llm__str text) {
+    const llm__vocab *v = w->v;
+    uint32_t n = 0, i;
+    size_t at, end;
+    for (at = 0; at < text.n && !w->failed; at++) {
+        llm_token t = v->first[(uint8_t)text.p[at]] < v->first[(uint8_t)text.p[at] + 1] ? llm__tok_special_at(w, text, at, text.n, &n) : -1;
+        if (t >= 0) llm__tok_push(w, &w->found, (uint64_t)(UINT32_MAX - n) << 32 | at, n, t);
+    }
+    if (!w->found.n || w->failed) return;
+    w->taken = (uint8_t *)llm__alloc_zero(w->h, text.n, 1);
+    if (!w->taken) { w->failed = true; return; }
+    while (w->found.n && !w->failed) {
+        llm__tok_pair p = llm__tok_pop(&w->found);
+        at = (uint32_t)p.key;
+        for (i = 0; i < p.n && !w->taken[at + i]; i++) { }
+        if (i < p.n) {                                     // a longer one begins inside: is there a shorter one before it?
+            llm_token t = i ? llm__tok_special_at(w, text, at, i, &n) : -1;
+            if (t >= 0) llm__tok_push(w, &w->found, (uint64_t)(UINT32_MAX - n) << 32 | at, n, t);
+            continue;
+        }
+        end = at + p.n;
+        if (v->attr[p.token] & LLM__TOK_STRIPS)
+            while (end < text.n && !w->taken[end] && (text.p[end] == ' ' || (text.p[end] >= '\t' && text.p[end] <= '\r'))) end++;
+        memset(w->taken + at, 1, end - at);
+        llm__tok_push(w, &w->cuts, at, (uint32_t)(end - at), p.token);
+    }
+}
+static void llm__tok_all(llm__tok_work *w, llm__str text) {
+    bool prefix = w->v->space_prefix && !(w->flags & LLM_NO_SPACE_PREFIX);
+    size_t at = 0, end;
+    llm__tok_cut(w, text);
+    while (!w->failed && (at < text.n || w->cuts.n)) {
+        end = w->cuts.n ? (size_t)w->cuts.p[0].key : text.n;
+        if (at < end) llm__tok_raw(w, llm__str_n(text.p + at, end - at), prefix);
+        at = end;
+        if (w->cuts.n && !w->failed) {
+            llm__tok_pair cut = llm__tok_pop(&w->cuts);
+            llm__tok_emit(w, cut.token);
+            at += cut.n;
+        }
+    }
+}
+// plain: ascending byte ranges (message content) in which, and touching which, no special token is recognised. *n: the tokens needed; at
+// most cap are written.
+static llm_result llm__tok_encode(const llm__vocab *v, const llm__heap *h, llm__str text, unsigned flags, const llm__span *plain, size_t n_plain,
+                                  llm_token *out, size_t cap, size_t *n) {
+    llm__tok_work w;
+    *n = 0;
+    if (v->status != LLM_OK) return v->status;
+    if (text.n > UINT32_MAX / 4) return LLM_BAD_ARG;       // positions are 32 bits, and a space becomes three bytes
+    memset(&w, 0, sizeof w);
+    w.v = v; w.h = h; w.flags = flags;
+    w.plain = plain; w.n_plain = n_plain;
+    w.out = out; w.cap = cap;
+    if ((flags & LLM_ADD_SPECIAL) && v->add_bos && v->special[LLM_BOS] >= 0) llm__tok_emit(&w, v->special[LLM_BOS]);
+    llm__tok_all(&w, text);
+    if ((flags & LLM_ADD_SPECIAL) && v->add_eos && v->special[LLM_EOS] >= 0) llm__tok_emit(&w, v->special[LLM_EOS]);
+    llm__free(h, w.buf);
+    llm__free(h, w.spelled);
+    llm__free(h, w.sym);
+    llm__free(h, w.pairs.p);
+    llm__free(h, w.found.p);
+    llm__free(h, w.cuts.p);
+    llm__free(h, w.taken);
+    if (w.failed) return LLM_NO_MEMORY;
+    *n = w.n;
+    return LLM_OK;
+}
+
+// --- tokens -> text
+
+static bool llm__tok_is_eog(const llm__vocab *v, llm_token t) {
+    return v->status == LLM_OK && t >= 0 && (uint32_t)t < v->n_tokens && (v->attr[t] & LLM__TOK_EOG);
+}
+typedef struct llm__tok_out { llm__text text; size_t skip; } llm__tok_out;       // skip: bytes to leave out first
+
+static void llm__tok_put(llm__tok_out *o, const char *p, size_t n) {
+    size_t left_out = LLM__MIN(n, o->skip);
+    o->skip -= left_out;
+    llm__text_bytes(&o->text, p + left_out, n - left_out);
+}
+// An ordinary token's text: U+2581 as a space, or characters as the bytes they stand for.
+static void llm__tok_unspell(const llm__vocab *v, llm__str s, llm__tok_out *o) {
+    size_t i;
+    uint32_t length;
+    for (i = 0; i < s.n; i += length) {
+        uint32_t c = llm__utf8_get(s.p + i, s.n - i, &length);
+        int b = v->family == LLM__TOK_BYTES ? llm__tok_char_byte(c) : c == 0x2581 ? ' ' : -1;
+        char byte = (char)b;
+        if (b >= 0) llm__tok_put(o, &byte, 1);
+        else llm__tok_put(o, s.p + i, length);
+    }
+}
+static void llm__tok_write(const llm__vocab *v, uint32_t t, unsigned flags, llm__tok_out *o) {
+    llm__str s = llm__tok_text(v, t);
+    unsigned attr = v->attr[t];
+    if ((attr & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN)) && !(flags & LLM_SHOW_SPECIAL)) return;
+    if (attr & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN | LLM__TOK_USER)) llm__tok_put(o, s.p, s.n);
+    else if (attr & LLM__TOK_NORMAL) llm__tok_unspell(v, s, o);
+    else if ((attr & LLM__TOK_BYTE) && s.n >= 5 && llm__tok_hex(s.p[3]) >= 0 && llm__tok_hex(s.p[4]) >= 0) {
+        char byte = (char)(llm__tok_hex(s.p[3]) << 4 | llm__tok_hex(s.p[4]));
+        llm__tok_put(o, &byte, 1);
+    }
+}
+// The bytes of one token inside running text, half characters included. Returns how many there are, LLM_FAILED for no token.
+static size_t llm__tok_piece(const llm__vocab *v, llm_token t, unsigned flags, char *buf, size_t cap) {
+    llm__tok_out o;
+    o.text.p = buf; o.text.n = 0; o.text.cap = cap; o.skip = 0;
+    if (v->status != LLM_OK || t < 0 || (uint32_t)t >= v->n_tokens) return LLM_FAILED;
+    llm__tok_write(v, (uint32_t)t, flags, &o);
+    return o.text.n;
+}
+// The text of n tokens. A space that begins the first token is the one that encode put there.
+static size_t llm__tok_decode(const llm__vocab *v, const llm_token *t, size_t n, unsigned flags, char *buf, size_t cap) {
+    llm__tok_out o;
+    char first = 0;
+    size_t i;
+    if (v->status != LLM_OK) return LLM_FAILED;
+    for (i = 0; i < n; i++)
+        if (t[i] < 0 || (uint32_t)t[i] >= v->n_tokens) return LLM_FAILED;
+    if (n && v->space_prefix && !(flags & LLM_NO_SPACE_PREFIX)) llm__tok_piece(v, t[0], flags, &first, 1);
+    o.text.p = buf; o.text.n = 0; o.text.cap = cap;
+    o.skip = first == ' ';
+    for (i = 0; i < n; i++) llm__tok_write(v, (uint32_t)t[i], flags, &o);
+    return o.text.n;
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>template   Messages -> prompt text, by built-in renderings. A rendering is a row of data. A model's Jinja text is never run: it
+//              is reduced to a canonical form (blanks, quotes, tool sections and the default system prompt taken out) whose hash
+//              either stands in the table of texts that one row renders exactly, or the text is refused. Better no answer than one
+//              to a prompt that the model was not trained on.
+
+#ifndef LLM_NO_CHAT
+
+// plain: the bytes that came from messages, in which no special token may be recognised; ascending.
+typedef struct llm__prompt { llm__string text; llm__span *plain; size_t n_plain, cap_plain; } llm__prompt;
+
+static void llm__prompt_free(llm__prompt *p, const llm__heap *h) {
+    llm__free(h, p->text.p);
+    llm__free(h, p->plain);
+    memset(p, 0, sizeof *p);
+}
+
+enum {
+    LLM__FORM_ANY_ROLE = 1,          // roles beyond the three are a turn of their own under their own name
+    LLM__FORM_TRIM_SYSTEM = 2,
+    LLM__FORM_TRIM_USER = 4,
+    LLM__FORM_TRIM_ASSISTANT = 8,
+    LLM__FORM_TRIM_FOLDED = 16,      // the user's turn is trimmed together with the system message folded into it
+    LLM__FORM_ALTERNATE = 32,        // user, assistant, user, ... or an error
+    LLM__FORM_SYSTEM_FIRST = 64,     // a system message only as the first message
+    LLM__FORM_SYSTEM_NEVER = 128,
+    LLM__FORM_SYSTEM_ALWAYS = 256,   // an empty system turn when there is no system message
+    LLM__FORM_FOLD_FIRST = 512,      // the system message stands inside the first user turn
+    LLM__FORM_FOLD_LAST = 1024,      // ... inside the last message, if that is the user's, else nowhere
+    LLM__FORM_DROP_EMPTY = 2048,     // empty system messages leave no trace
+    LLM__FORM_DROP_EMPTY_FIRST = 4096,
+    LLM__FORM_ANSWER_ALWAYS = 8192,  // the prompt for an answer comes whether asked for or not
+    LLM__FORM_THINK = 16384          // <think> sections of past answers are dropped, of the answer under way kept (Qwen3)
+};
+
+// What stands before and after each message. %B: text of BOS, %E: of EOS, %R: the role's name.
+typedef struct llm__form {
+    const char *name;                // in llm_ctx_desc.chat_template; "" = only ever recognised
+    unsigned    flags;
+    const char *begin, *system[2], *user[2], *assistant[2];
+    const char *answer, *no_answer;  // after the last message, with and without the prompt for an answer
+} llm__form;
+
+enum {
+    LLM__FORM_CHATML, LLM__FORM_CHATML_BOS, LLM__FORM_CHATML_QWEN2, LLM__FORM_CHATML_QWEN3, LLM__FORM_CHATML_LFM2, LLM__FORM_PHI4,
+    LLM__FORM_PHI4_GEN, LLM__FORM_PHI4_MINI,
+    LLM__FORM_LLAMA2, LLM__FORM_LLAMA3, LLM__FORM_LLAMA3_ALWAYS, LLM__FORM_LLAMA31, LLM__FORM_GEMMA, LLM__FORM_GEMMA2,
+    LLM__FORM_GEMMA1, LLM__FORM_MISTRAL, LLM__FORM_MISTRAL_V01, LLM__FORM_MISTRAL_V02, LLM__FORM_MISTRAL_V1, LLM__FORM_MISTRAL_V3,
+    LLM__FORM_MISTRAL_NEMO, LLM__FORM_MISTRAL_V7, LLM__FORM_PHI3, LLM__FORM_PHI35, LLM__FORM_PHI3_SMALL, LLM__FORM_PHI3_OLD,
+    LLM__FORM_PHI3_OLD_BOS, LLM__FORM_ZEPHYR, LLM__FORM_ZEPHYR_TIGHT, LLM__FORM_PLAIN, LLM__FORM_COUNT
+};
+
+#define LLM__IM(role)  "<|im_start|>" role "\n"
+#define LLM__HDR(role) "<|start_header_id|>" role "<|end_header_id|>\n\n"
+#define LLM__CHATML_TURNS { LLM__IM("system"), "<|im_end|>\n" }, { LLM__IM("%R"), "<|im_end|>\n" }, \
+                          { LLM__IM("assistant"), "<|im_end|>\n" }, LLM__IM("assistant"), ""
+
+static const llm__form llm__forms[LLM__FORM_COUNT] = {
+    { "chatml", LLM__FORM_ANY_ROLE, "", LLM__CHATML_TURNS },
+    { "", LLM__FORM_ANY_ROLE, "%B", LLM__CHATML_TURNS },
+    { "", 0, "", LLM__CHATML_TURNS },
+    { "", LLM__FORM_THINK, "", LLM__CHATML_TURNS },
+    { "", LLM__FORM_DROP_EMPTY_FIRST, "%B", LLM__CHATML_TURNS },
+    { "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" },
+      { "<|im_start|>user<|im_sep|>", "<|im_end|><|im_start|>assistant<|im_sep|>" }, { "", "<|im_end|>" }, "", "" },
+    { "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" }, { "<|im_start|>user<|im_sep|>", "<|im_end|>" },
+      { "<|im_start|>assistant<|im_sep|>", "<|im_end|>" }, "<|im_start|>assistant<|im_sep|>", "" },
+    { "", LLM__FORM_ANY_ROLE, "", { "<|system|>", "<|end|>" }, { "<|%R|>", "<|end|>" }, { "<|assistant|>", "<|end|>" },
+      "<|assistant|>", "%E" },
+
+    { "llama2", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_FOLDED | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT, "",
+      { "<<SYS>>\n", "\n<</SYS>>\n\n" }, { "%B[INST] ", " [/INST]" }, { " ", " %E" }, "", "" },
+
+#define LLM__TRIM_ALL (LLM__FORM_TRIM_SYSTEM | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT)
+#define LLM__LLAMA3_TURNS { LLM__HDR("%R"), "<|eot_id|>" }, { LLM__HDR("assistant"), "<|eot_id|>" }, LLM__HDR("assistant"), ""
+    { "llama3", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
+    { "", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE | LLM__FORM_ANSWER_ALWAYS, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
+    // The date is the template's own default: a library without a calendar has no better one.
+    { "", LLM__TRIM_ALL | LLM__FORM_SYSTEM_FIRST | LLM__FORM_SYSTEM_ALWAYS, "%B",
+      { LLM__HDR("system") "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n", "<|eot_id|>" }, LLM__LLAMA3_TURNS },
+
+#define LLM__GEMMA_TURNS { "<start_of_turn>user\n", "<end_of_turn>\n" }, { "<start_of_turn>model\n", "<end_of_turn>\n" }, \
+                         "<start_of_turn>model\n", ""
+#define LLM__GEMMA_FLAGS (LLM__FORM_ALTERNATE | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT)
+    { "gemma", LLM__GEMMA_FLAGS | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, LLM__GEMMA_TURNS },
+    { "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, LLM__GEMMA_TURNS },
+    { "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "", { "", "" }, LLM__GEMMA_TURNS },
+
+    // By name: the spacing of 7B v0.3, but with the system message where it stays put while the conversation grows.
+    { "mistral", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_ASSISTANT, "%B",
+      { "", "\n\n" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
+    { "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E " }, "", "" },
+    { "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E" }, "", "" },
+    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, { " [INST] ", " [/INST]" }, { " ", "%E" }, "", "" },
+    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST | LLM__FORM_TRIM_ASSISTANT, "%B",
+      { "", "\n\n" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
+    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST, "%B", { "", "\n\n" }, { "[INST]", "[/INST]" }, { "", "%E" }, "", "" },
+    { "", 0, "%B", { "[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
+
+#define LLM__PHI3_TURNS { "<|system|>\n", "<|end|>\n" }, { "<|user|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" }, \
+                        "<|assistant|>\n", "%E"
+    { "phi3", 0, "", LLM__PHI3_TURNS },
+    { "", LLM__FORM_DROP_EMPTY, "", LLM__PHI3_TURNS },
+    { "", LLM__FORM_ANY_ROLE, "%B", { "<|system|>\n", "<|end|>\n" }, { "<|%R|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" },
+      "<|assistant|>\n", "%E" },
+    // These two pass over a system message in silence; refusing it is kinder.
+    { "", LLM__FORM_SYSTEM_NEVER, "", { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
+    { "", LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
+
+    { "zephyr", 0, "", { "<|system|>\n", "%E\n" }, { "<|user|>\n", "%E\n" }, { "<|assistant|>\n", "%E\n" }, "<|assistant|>\n", "" },
+    { "", 0, "", { "<|system|>\n", "%E" }, { "<|user|>\n", "%E" }, { "<|assistant|>\n", "%E" }, "<|assistant|>", "" },
+
+    // For models that were never taught turns. "\nUser:" makes a good stop string.
+    { "plain", LLM__TRIM_ALL, "", { "", "\n\n" }, { "User: ", "\n" }, { "Assistant: ", "\n" }, "Assistant:", "" }
+};
+#define LLM__FORM_NAMES "chatml, llama2, llama3, gemma, mistral, phi3, zephyr, plain"
+
+// A rendering, ready for use: valid while the template text it came from is.
+typedef struct llm__chat {
+    const llm__form *form;           // NULL = none
+    bool has_system;
+    llm__str system;                 // default system prompt: inside of a string literal of the template, escapes and all
+} llm__chat;
+
+// Canonical form. Hashed are units: bytes of output text + 256 (adjacent texts thereby run together), bytes of other tokens, and these:
+enum { LLM__JINJA_OUT = 1, LLM__JINJA_OUT_END, LLM__JINJA_TAG, LLM__JINJA_TAG_END, LLM__JINJA_SYSTEM, LLM__JINJA_STRING, LLM__JINJA_BAD };
+
+typedef struct llm__jinja {
+    llm__str  source;
+    size_t    at;
+    uint64_t  hash;                  // FNV-1a over units, 64 bits
+    unsigned  depth, skip_at;        // open ifs; skip_at: nothing counts until the else or endif of that one (0 = everything counts)
+    uint64_t  dropped;               // bit d: the if at depth d is `if tools`, which does not count either
+    bool      has_system;
+    llm__str  system;
+} llm__jinja;
+
+// kind: 's' string (text: its inside), 'n' name or number, 'o' operator, 0 end of the tag
+typedef struct llm__jinja_token { char kind; llm__str text; } llm__jinja_token;
+
+static void llm__jinja_unit(llm__jinja *j, unsigned unit) {
+    if (!j->skip_at) j->hash = (j->hash ^ unit) * 0x100000001b3u;
+}
+// The next character of a string literal's inside, escapes resolved; 512 + c for an escape that is not understood.
+static unsigned llm__jinja_char(llm__str s, size_t *i) {
+    unsigned c = (uint8_t)s.p[(*i)++];
+    if (c != '\\' || *i >= s.n) return c;
+    c = (uint8_t)s.p[(*i)++];
+    switch (c) {
+    case 'n': return '\n';
+    case 't': return '\t';
+    case 'r': return '\r';
+    case '\\': case '\'': case '"': return c;
+    default: return 512 + c;
+    }
+}
+static void llm__jinja_literal(llm__jinja *j, llm__str s) {
+    size_t i = 0;
+    while (i < s.n) llm__jinja_unit(j, 256 + llm__jinja_char(s, &i));
+}
+static void llm__jinja_text(llm__jinja *j, llm__str s) {
+    size_t i;
+    for (i = 0; i < s.n; i++) llm__jinja_unit(j, 256u + (uint8_t)s.p[i]);
+}
+// A literal that is put out. A whole ChatML system turn in it is the default prompt: kept, and not part of the hash.
+static void llm__jinja_literal_out(llm__jinja *j, llm__str s) {
+    const char *opening = LLM__IM("system");
+    size_t i = 0, n = 0, end;
+    while (i < s.n && opening[n] && llm__jinja_char(s, &i) == (uint8_t)opening[n]) n++;
+    end = llm__str_find(llm__str_n(s.p + i, s.n - i), "<|im_end|>");
+    if (opening[n] || end == LLM_FAILED || end == 0 || j->has_system || j->skip_at) { llm__jinja_literal(j, s); return; }
+    j->has_system = true;
+    j->system = llm__str_n(s.p + i, end);
+    llm__jinja_literal(j, llm__str_n(s.p, i));
+    llm__jinja_unit(j, LLM__JINJA_SYSTEM);
+    llm__jinja_literal(j, llm__str_n(s.p + i + end, s.n - i - end));
+}
+
+static bool llm__jinja_is_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+static bool llm__jinja_is_blank(char c) { return c == ' ' || (c >= 9 && c <= 13); }
+static char llm__jinja_peek(const llm__jinja *j, size_t ahead) {
+    return ahead < j->source.n - j->at ? j->source.p[j->at + ahead] : (char)0;
+}
+// Reads one token of a tag closed by `close` and '}'. The end of the tag (or of the text) is left standing.
+static llm__jinja_token llm__jinja_next(llm__jinja *j, char close) {
+    llm__jinja_token t;
+    size_t from;
+    char c, d;
+    while (llm__jinja_is_blank(llm__jinja_peek(j, 0))) j->at++;
+    from = j->at;
+    c = llm__jinja_peek(j, 0);
+    d = llm__jinja_peek(j, 1);
+    t.kind = 0;
+    t.text = llm__str_n(j->source.p + from, 0);
+    if (from >= j->source.n || (c == close && d == '}') || ((c == '-' || c == '+') && d == close && llm__jinja_peek(j, 2) == '}')) return t;
+    if (c == '\'' || c == '"') {
+        for (j->at++; j->at < j->source.n && j->source.p[j->at] != c; j->at++)
+            if (j->source.p[j->at] == '\\' && j->source.n - j->at > 1) j->at++;
+        t.kind = 's';
+        t.text = llm__str_n(j->source.p + from + 1, LLM__MIN(j->at, j->source.n) - from - 1);
+        if (j->at < j->source.n) j->at++;
+        return t;
+    }
+    if (llm__jinja_is_name(c)) {
+        while (llm__jinja_is_name(llm__jinja_peek(j, 0))) j->at++;
+        t.kind = 'n';
+    } else {
+        j->at += (d == '=' && (c == '=' || c == '!' || c == '<' || c == '>')) || (c == d && (c == '*' || c == '/')) ? 2u : 1u;
+        t.kind = 'o';
+    }
+    t.text.n = j->at - from;
+    return t;
+}
+static bool llm__jinja_is(llm__jinja_token t, char kind, const char *text) { return t.kind == kind && llm__str_is(t.text, text); }
+static bool llm__jinja_is_joint(llm__jinja_token t) { return llm__jinja_is(t, 'o', "+") || llm__jinja_is(t, 'o', "~"); }
+
+// Hashes one token that is not output text. x['name'] counts as x.name; quotes and escapes do not count.
+static void llm__jinja_hash_token(llm__jinja *j, llm__jinja_token t, char close) {
+    size_t i, at = j->at;
+    if (llm__jinja_is(t, 'o', "[")) {
+        llm__jinja_token name = llm__jinja_next(j, close);
+        bool simple = name.kind == 's' && name.text.n > 0;
+        for (i = 0; simple && i < name.text.n; i++) simple = llm__jinja_is_name(name.text.p[i]);
+        if (simple && llm__jinja_is(llm__jinja_next(j, close), 'o', "]")) {
+            llm__jinja_unit(j, '.');
+            llm__jinja_unit(j, 0);
+            t = name;
+            t.kind = 'n';
+        } else {
+            j->at = at;
+        }
+    }
+    if (t.kind == 's') {
+        llm__jinja_unit(j, LLM__JINJA_STRING);
+        llm__jinja_literal(j, t.text);
+    } else {
+        for (i = 0; i < t.text.n; i++) llm__jinja_unit(j, (uint8_t)t.text.p[i]);
+    }
+    llm__jinja_unit(j, 0);
+}
+// Whether {{ ... }} from here on is a plain sum of strings, names, subscripts, calls and filters, and so may be cut at its pluses.
+static bool llm__jinja_is_sum(const llm__jinja *from) {
+    llm__jinja j = *from;
+    llm__jinja_token t, last = LLM__ZERO;
+    unsigned depth = 0;
+    while ((t = llm__jinja_next(&j, '}')).kind) {
+        char c = t.text.n == 1 ? t.text.p[0] : (char)0;
+        if (t.kind == 'o' && (c == '(' || c == '[')) depth++;
+        else if (t.kind == 'o' && (c == ')' || c == ']')) { if (!depth--) return false; }
+        else if (!depth && t.kind == 'o' && c != '+' && c != '~' && c != '.' && c != '|') return false;
+        else if (!depth && t.kind != 'o' && last.kind && last.kind != 'o') return false;      // two words in a row: `a if b`, `a is b`
+        last = t;
+    }
+    return depth == 0;
+}
+static void llm__jinja_output(llm__jinja *j) {
+    bool sum = llm__jinja_is_sum(j), inside = false;
+    unsigned depth = 0;
+    llm__jinja_token t;
+    while ((t = llm__jinja_next(j, '}')).kind) {
+        if (sum && depth == 0 && llm__jinja_is_joint(t)) {
+            if (inside) llm__jinja_unit(j, LLM__JINJA_OUT_END);
+            inside = false;
+            continue;
+        }
+        if (sum && !inside && t.kind == 's') {
+            size_t at = j->at;
+            llm__jinja_token after = llm__jinja_next(j, '}');
+            j->at = at;
+            if (!after.kind || llm__jinja_is_joint(after)) { llm__jinja_literal_out(j, t.text); continue; }
+        }
+        if (!inside) llm__jinja_unit(j, LLM__JINJA_OUT);
+        inside = true;
+        if (llm__jinja_is(t, 'o', "(")) depth++;
+        if (llm__jinja_is(t, 'o', ")") && depth) depth--;
+        llm__jinja_hash_token(j, t, '}');
+    }
+    if (inside) llm__jinja_unit(j, LLM__JINJA_OUT_END);
+}
+// `if tools` is never true here: that branch falls out, and so do the if, else and endif around it.
+static void llm__jinja_statement(llm__jinja *j) {
+    size_t at = j->at;
+    llm__jinja_token t = llm__jinja_next(j, '%');
+    bool counts = true;
+    if (llm__jinja_is(t, 'n', "if")) {
+        llm__jinja_token condition = llm__jinja_next(j, '%');
+        bool tools = llm__jinja_is(condition, 'n', "tools") && !llm__jinja_next(j, '%').kind;
+        if (++j->depth >= 64) llm__jinja_unit(j, LLM__JINJA_BAD);
+        else if (tools && !j->skip_at) {
+            j->dropped |= (uint64_t)1 << j->depth;
+            j->skip_at = j->depth;
+        }
+    } else if (llm__jinja_is(t, 'n', "else") && j->depth && j->depth < 64 && j->dropped >> j->depth & 1) {
+        if (j->skip_at == j->depth) { j->skip_at = 0; counts = false; }
+    } else if (llm__jinja_is(t, 'n', "elif") && j->skip_at && j->skip_at == j->depth) {
+        j->skip_at = 0;                                                             // the elif stays, without an if: matches nothing
+    } else if (llm__jinja_is(t, 'n', "endif") && j->depth) {
+        if (j->skip_at == j->depth) j->skip_at = 0;
+        if (j->depth < 64 && j->dropped >> j->depth & 1) {
+            j->dropped &= ~((uint64_t)1 << j->depth);
+            counts = false;
+        }
+        j->depth--;
+    }
+    j->at = at;
+    if (counts) llm__jinja_unit(j, LLM__JINJA_TAG);
+    while ((t = llm__jinja_next(j, '%')).kind)
+        if (counts) llm__jinja_hash_token(j, t, '%');
+    if (counts) llm__jinja_unit(j, LLM__JINJA_TAG_END);
+}
+
+static bool llm__jinja_opens(char c) { return c == '{' || c == '%' || c == '#'; }
+// Text between tags, with Jinja's blank rules as chat templates use them: '-' strips all blanks on its side; else a statement or
+// comment takes the newline after it and the indentation before it.
+static void llm__jinja_plain(llm__jinja *j, bool strip_left, bool eat_newline) {
+    const char *p = j->source.p;
+    size_t begin, end, line;
+    if (strip_left) while (llm__jinja_is_blank(llm__jinja_peek(j, 0))) j->at++;
+    else if (eat_newline && llm__jinja_peek(j, 0) == '\n') j->at++;
+    begin = end = j->at;
+    while (end < j->source.n && !(p[end] == '{' && llm__jinja_opens(llm__jinja_peek(j, end + 1 - begin)))) end++;
+    j->at = end;
+    if (end + 2 < j->source.n && p[end + 2] == '-') {
+        while (end > begin && llm__jinja_is_blank(p[end - 1])) end--;
+    } else if (end + 1 < j->source.n && p[end + 1] != '{' && !(end + 2 < j->source.n && p[end + 2] == '+')) {
+        for (line = end; line > begin && (p[line - 1] == ' ' || p[line - 1] == '\t'); line--) { }
+        if (line == 0 || p[line - 1] == '\n') end = line;
+    }
+    llm__jinja_text(j, llm__str_n(p + begin, end - begin));
+}
+// Reduces a Jinja text. The default system prompt found on the way is in *j.
+static void llm__jinja_reduce(llm__jinja *j, llm__str source) {
+    bool strip_left = false, eat_newline = false;
+    memset(j, 0, sizeof *j);
+    if (source.n && source.p[source.n - 1] == '\n') source.n--;                     // Jinja drops one newline at the very end
+    j->source = source;
+    j->hash = 0xcbf29ce484222325u;
+    for (;;) {
+        char kind, close;
+        llm__jinja_plain(j, strip_left, eat_newline);
+        if (j->at >= source.n) break;
+        kind = source.p[j->at + 1];
+        close = kind == '{' ? '}' : kind;
+        j->at += 2;
+        if (llm__jinja_peek(j, 0) == '-' || llm__jinja_peek(j, 0) == '+') j->at++;
+        if (kind == '{') llm__jinja_output(j);
+        else if (kind == '%') llm__jinja_statement(j);
+        else while (j->at < source.n && !(llm__jinja_peek(j, 0) == '#' && llm__jinja_peek(j, 1) == '}')) j->at++;
+        if (kind == '#') strip_left = source.p[j->at - 1] == '-';
+        else {
+            while (llm__jinja_is_blank(llm__jinja_peek(j, 0))) j->at++;
+            strip_left = llm__jinja_peek(j, 0) == '-';
+            if (llm__jinja_peek(j, 0) == '-' || llm__jinja_peek(j, 0) == '+') j->at++;
+        }
+        if (llm__jinja_peek(j, 0) != close || llm__jinja_peek(j, 1) != '}') { llm__jinja_unit(j, LLM__JINJA_BAD); break; }
+        j->at += 2;
+        eat_newline = kind != '{';
+    }
+}
+
+// Texts that a row renders exactly. Each was compared with Jinja itself on conversations of every shape that the row accepts.
+typedef struct llm__chat_known { uint64_t hash; uint8_t form; } llm__chat_known;
+
+static const llm__chat_known llm__chat_known_texts[] = {
+    { 0xe90e427372a91c25u, LLM__FORM_CHATML },                 // ChatML, as most fine-tunes have it
+    { 0x9781db2e11d11631u, LLM__FORM_CHATML },                 // OpenHermes
+    { 0x38e154765f1f5e7fu, LLM__FORM_CHATML },                 // with a default system prompt: SmolLM2, Qwen 1.5 and 2
+    { 0x69ceac00f325e34au, LLM__FORM_CHATML_BOS },             // ChatML behind a BOS
+    { 0xa1c4b38b09bb95fau, LLM__FORM_CHATML_QWEN2 },           // each role spelt out
+    { 0x065e8cc8818b6013u, LLM__FORM_CHATML_QWEN2 },           // Qwen2.5, MiMo-VL
+    { 0xcfdbecda52812f1eu, LLM__FORM_CHATML_QWEN2 },           // the same without a default system prompt
+    { 0x0121b3c625acb5feu, LLM__FORM_CHATML_QWEN2 },           // Qwen3-Coder
+    { 0x569822414dfd476du, LLM__FORM_CHATML_QWEN3 },           // Qwen3
+    { 0xc7893ba02416e977u, LLM__FORM_CHATML_LFM2 },            // LFM2
+    { 0xafbba0e809ff77a8u, LLM__FORM_PHI4 },                   // Phi-4, first form
+    { 0x128a465e62cf243cu, LLM__FORM_PHI4_GEN },               // Phi-4
+    { 0xa1dfe548bb548d9du, LLM__FORM_PHI4_MINI },              // Phi-4 mini
+    { 0x4d16a078c91682bbu, LLM__FORM_LLAMA2 },                 // Llama 2
+    { 0xb487e57aa0dbdcc0u, LLM__FORM_LLAMA2 },                 // Llama 2, first form
+    { 0xc3bc9471dbeaa91au, LLM__FORM_LLAMA3 },                 // Llama 3
+    { 0x8d0d3538454e0a00u, LLM__FORM_LLAMA3_ALWAYS },          // Llama 3, first form
+    { 0xe4b589e3bb76d91au, LLM__FORM_LLAMA31 },                // Llama 3.2
+    { 0x41f421a24dcc9752u, LLM__FORM_LLAMA31 },                // Llama 3.1 and 3.3
+    { 0x7952ddb42dd4e838u, LLM__FORM_GEMMA1 },                 // Gemma
+    { 0xa0c3bee7a943b58fu, LLM__FORM_GEMMA2 },                 // Gemma 2
+    { 0xf6803a09b801e620u, LLM__FORM_GEMMA },                  // Gemma 3
+    { 0x90458a778cfce5b8u, LLM__FORM_MISTRAL_V01 },            // Mistral 7B v0.1
+    { 0xd75ed67866b242b4u, LLM__FORM_MISTRAL_V02 },            // Mistral 7B v0.2
+    { 0x25d8857661932eddu, LLM__FORM_MISTRAL_V1 },             // Mistral 7B v0.2, later form; Mixtral
+    { 0x03e53bc125a47704u, LLM__FORM_MISTRAL_V3 },             // Mistral 7B v0.3, Mistral Large
+    { 0x1c0706671dd7b771u, LLM__FORM_MISTRAL_NEMO },           // Mistral Nemo
+    { 0x1abb9c4dc9233d75u, LLM__FORM_MISTRAL_V7 },             // Mistral Large 2411
+    { 0x82718a8c1ac5ab40u, LLM__FORM_PHI3 },                   // Phi-3
+    { 0x9530eb1d29b350bdu, LLM__FORM_PHI35 },                  // Phi-3.5
+    { 0xa4c7ee61077572ddu, LLM__FORM_PHI3_SMALL },             // Phi-3 small
+    { 0x937320d142e7753cu, LLM__FORM_PHI3_OLD },               // Phi-3 medium, first form
+    { 0x435d86a16ed12993u, LLM__FORM_PHI3_OLD_BOS },           // Phi-3 mini, first form
+    { 0xfdf870e6cffbd27eu, LLM__FORM_ZEPHYR },                 // Zephyr, TinyLlama
+    { 0x937bf67b45696f5eu, LLM__FORM_ZEPHYR_TIGHT }            // the same on one line
+};
+
+static llm_result llm__chat_recognise(llm__chat *out, llm__str jinja, llm_error *e) {
+    llm__jinja j;
+    size_t i;
+    llm__jinja_reduce(&j, jinja);
+    for (i = 0; i < LLM__COUNT(llm__chat_known_texts); i++) {
+        if (llm__chat_known_texts[i].hash != j.hash) continue;
+        out->form = &llm__forms[llm__chat_known_texts[i].form];
+        out->has_system = j.has_system;
+        out->system = j.system;
+        return llm__ok(e);
+    }
+    return llm__fail(e, LLM_BAD_TEMPLATE, "this chat template is not one of the built-in renderings (%s); pass one of these names as "
+                     "chat_template, or use llm_feed", LLM__FORM_NAMES);
+}
+static bool llm__chat_by_name(llm__chat *out, llm__str name) {
+    size_t i;
+    for (i = 0; i < LLM__FORM_COUNT; i++)
+        if (name.n && llm__str_is(name, llm__forms[i].name)) { out->form = &llm__forms[i]; return true; }
+    return false;
+}
+
+// A file without a template is judged by the turn tokens of its vocabulary. The first row whose token is there wins.
+static const struct { const char *token; uint8_t form; } llm__chat_marks[] = {
+    { "<|im_sep|>", LLM__FORM_PHI4_GEN },
+    { "<|im_start|>", LLM__FORM_CHATML },
+    { "<|start_header_id|>", LLM__FORM_LLAMA3 },
+    { "<start_of_turn>", LLM__FORM_GEMMA },
+    { "[INST]", LLM__FORM_MISTRAL },
+    { "<|end|>", LLM__FORM_PHI3 },
+    { "<|assistant|>", LLM__FORM_ZEPHYR }
+};
+static llm_result llm__chat_by_tokens(llm__chat *out, const llm__gguf *g, llm_error *e) {
+    size_t best = LLM__COUNT(llm__chat_marks), k;
+    const uint8_t *at = NULL;
+    uint64_t n = 0, i;
+    llm_result r = llm__gguf_array(g, "tokenizer.ggml.tokens", 8 /* string */, &n, &at, e);
+    if (r < 0) return r;
+    for (i = 0; i < n; i++) {
+        llm__str t = llm__gguf_str_next(&at);
+        if (t.n < 6 || (t.p[0] != '<' && t.p[0] != '[')) continue;
+        for (k = 0; k < best; k++)
+            if (llm__str_is(t, llm__chat_marks[k].token)) best = k;
+    }
+    out->form = &llm__forms[best < LLM__COUNT(llm__chat_marks) ? llm__chat_marks[best].form : (uint8_t)LLM__FORM_PLAIN];
+    return llm__ok(e);
+}
+// text: Jinja text or the name of a rendering, which must outlive *out; NULL = the model's template, else its special tokens.
+static llm_result llm__chat_pick(llm__chat *out, const char *text, const llm__gguf *g, const llm__vocab *v, llm_error *e) {
+    llm__str s = llm__str_of(text);
+    llm_result r;
+    (void)v;
+    memset(out, 0, sizeof *out);
+    if (!text) {
+        r = llm__gguf_str(g, "tokenizer.chat_template", &s, e);
+        if (r < 0) return r;
+        if (s.n == 0) return llm__chat_by_tokens(out, g, e);
+    } else if (llm__chat_by_name(out, s)) {
+        return llm__ok(e);
+    } else if (llm__str_find(s, "{%") == LLM_FAILED && llm__str_find(s, "{{") == LLM_FAILED) {
+        return llm__fail(e, LLM_BAD_TEMPLATE, "chat_template is neither Jinja text nor the name of a built-in rendering (%s)",
+                         LLM__FORM_NAMES);
+    }
+    return llm__chat_recognise(out, s, e);
+}
+
+enum { LLM__ROLE_SYSTEM, LLM__ROLE_USER, LLM__ROLE_ASSISTANT, LLM__ROLE_OTHER };
+
+static int llm__chat_role(const llm_message *m) {
+    llm__str role = llm__str_of(m->role);
+    return llm__str_is(role, "system") ? LLM__ROLE_SYSTEM : llm__str_is(role, "user") ? LLM__ROLE_USER
+         : llm__str_is(role, "assistant") ? LLM__ROLE_ASSISTANT : LLM__ROLE_OTHER;
+}
+// Whatever the template itself would refuse, and what its rendering would get wrong, is refused before a byte is written.
+static llm_result llm__chat_check(const llm__form *f, const llm_message *m, size_t n, llm_error *e) {
+    size_t i, turn = 0;
+    if (!n || !m) return llm__fail(e, LLM_BAD_ARG, "there are no messages");
+    for (i = 0; i < n; i++) {
+        int role;
+        if (!m[i].role || !m[i].content) return llm__fail(e, LLM_BAD_ARG, "message %U has no role or no content", (uint64_t)i);
+        role = llm__chat_role(&m[i]);
+        if (role == LLM__ROLE_OTHER && !(f->flags & LLM__FORM_ANY_ROLE))
+            return llm__fail(e, LLM_BAD_TEMPLATE, "this chat template knows no role '%s'", m[i].role);
+        if (role == LLM__ROLE_SYSTEM && (f->flags & LLM__FORM_SYSTEM_NEVER))
+            return llm__fail(e, LLM_BAD_TEMPLATE, "this chat template has no place for a system message");
+        if (role == LLM__ROLE_SYSTEM && i && (f->flags & (LLM__FORM_SYSTEM_FIRST | LLM__FORM_FOLD_FIRST | LLM__FORM_FOLD_LAST)))
+            return llm__fail(e, LLM_BAD_TEMPLATE, "this chat template takes a system message only as the first message");
+        if (role == LLM__ROLE_SYSTEM && n == 1 && (f->flags & (LLM__FORM_FOLD_FIRST | LLM__FORM_FOLD_LAST)))
+            return llm__fail(e, LLM_BAD_TEMPLATE, "this chat template needs a user message after the system message");
+        if (role != LLM__ROLE_SYSTEM && (f->flags & LLM__FORM_ALTERNATE) && (role == LLM__ROLE_USER) != (turn++ % 2 == 0))
+            return llm__fail(e, LLM_BAD_TEMPLATE, "in this chat template user and assistant must take turns, the user first");
+    }
+    return llm__ok(e);
+}
+
+// Output with a sticky failure: the renderer checks once, at its end.
+typedef struct llm__chat_out { const llm__heap *heap; llm__prompt *p; llm__str bos, eos; bool failed; } llm__chat_out;
+
+static void llm__chat_add(llm__chat_out *o, llm__str s, bool plain) {
+    size_t begin = o->p->text.n;
+    void *spans = o->p->plain;
+    if (o->failed || !s.n) return;
+    if (!llm__string_add(o->heap, &o->p->text, s.p, s.n)) { o->failed = true; return; }
+    if (!plain) return;
+    if (o->p->n_plain && o->p->plain[o->p->n_plain - 1].end == begin) { o->p->plain[o->p->n_plain - 1].end = o->p->text.n; return; }
+    if (!llm__grow(o->heap, &spans, &o->p->cap_plain, o->p->n_plain + 1, sizeof(llm__span))) { o->failed = true; return; }
+    o->p->plain = (llm__span *)spans;
+    o->p->plain[o->p->n_plain].begin = begin;
+    o->p->plain[o->p->n_plain++].end = o->p->text.n;
+}
+// A name that the caller made up must not pass for template text.
+static void llm__chat_add_frame(llm__chat_out *o, const char *frame, const llm_message *m) {
+    while (*frame) {
+        size_t n = 0;
+        while (frame[n] && frame[n] != '%') n++;
+        llm__chat_add(o, llm__str_n(frame, n), false);
+        frame += n;
+        if (!*frame) return;
+        if (frame[1] == 'B') llm__chat_add(o, o->bos, false);
+        if (frame[1] == 'E') llm__chat_add(o, o->eos, false);
+        if (frame[1] == 'R' && m) llm__chat_add(o, llm__str_of(m->role), llm__chat_role(m) == LLM__ROLE_OTHER);
+        frame += 2;
+    }
+}
+// Bytes of the white space at p, 0 if there is none: what Python's str.strip takes, which is what templates mean by trim.
+static size_t llm__chat_blank(const char *p, size_t n) {
+    const uint8_t *b = (const uint8_t *)p;
+    if (n >= 1 && (b[0] == 32 || (b[0] >= 9 && b[0] <= 13) || (b[0] >= 28 && b[0] <= 31))) return 1;
+    if (n >= 2 && b[0] == 0xc2 && (b[1] == 0x85 || b[1] == 0xa0)) return 2;
+    if (n < 3) return 0;
+    if (b[0] == 0xe1 && b[1] == 0x9a && b[2] == 0x80) return 3;                                                  // U+1680
+    if (b[0] == 0xe2 && b[1] == 0x80 && ((b[2] >= 0x80 && b[2] <= 0x8a) || b[2] == 0xa8 || b[2] == 0xa9 || b[2] == 0xaf)) return 3;
+    if (b[0] == 0xe2 && b[1] == 0x81 && b[2] == 0x9f) return 3;                                                  // U+205F
+    return b[0] == 0xe3 && b[1] == 0x80 && b[2] == 0x80 ? 3 : 0;                                                 // U+3000
+}
+static size_t llm__chat_trimmed(const char *p, size_t n) {
+    size_t k;
+    for (k = 1; k <= 3 && k <= n; k++)
+        if (llm__chat_blank(p + n - k, k) == k) { n -= k; k = 0; }
+    return n;
+}
+static llm__str llm__chat_trim(llm__str s) {
+    size_t k;
+    while ((k = llm__chat_blank(s.p, s.n)) != 0) { s.p += k; s.n -= k; }
+    s.n = llm__chat_trimmed(s.p, s.n);
+    return s;
+}
+static llm__str llm__chat_content(const llm__form *f, const llm_message *m) {
+    static const unsigned trims[] = { LLM__FORM_TRIM_SYSTEM, LLM__FORM_TRIM_USER, LLM__FORM_TRIM_ASSISTANT, LLM__FORM_TRIM_USER };
+    llm__str s = llm__str_of(m->content);
+    return f->flags & trims[llm__chat_role(m)] ? llm__chat_trim(s) : s;
+}
+// Takes the white space off the end again, down to `begin`.
+static void llm__chat_trim_end(llm__chat_out *o, size_t begin) {
+    llm__prompt *p = o->p;
+    if (o->failed || p->text.n <= begin) return;
+    p->text.n = begin + llm__chat_trimmed(p->text.p + begin, p->text.n - begin);
+    p->text.p[p->text.n] = 0;
+    while (p->n_plain && p->plain[p->n_plain - 1].end > p->text.n) {
+        if (p->plain[p->n_plain - 1].begin < p->text.n) { p->plain[p->n_plain - 1].end = p->text.n; break; }
+        p->n_plain--;
+    }
+}
+static void llm__chat_add_folded(llm__chat_out *o, const llm__form *f, const llm_message *system, const llm_message *m) {
+    size_t begin = o->p->text.n;
+    llm__chat_add_frame(o, f->system[0], system);
+    llm__chat_add(o, llm__chat_content(f, system), true);
+    llm__chat_add_frame(o, f->system[1], system);
+    llm__chat_add(o, f->flags & LLM__FORM_TRIM_FOLDED ? llm__str_of(m->content) : llm__chat_content(f, m), true);
+    if (f->flags & LLM__FORM_TRIM_FOLDED) llm__chat_trim_end(o, begin);
+}
+
+static llm__str llm__chat_strip_newlines(llm__str s, bool left, bool right) {
+    while (left && s.n && s.p[0] == '\n') { s.p++; s.n--; }
+    while (right && s.n && s.p[s.n - 1] == '\n') s.n--;
+    return s;
+}
+static size_t llm__chat_find_last(llm__str s, const char *needle) {
+    size_t found = LLM_FAILED, from = 0, i;
+    while ((i = llm__str_find(llm__str_n(s.p + from, s.n - from), needle)) != LLM_FAILED) { found = from + i; from = found + 1; }
+    return found;
+}
+// Qwen3: the thoughts of an answer are kept only after the last question, and there an empty thought is put in where there is none.
+static void llm__chat_add_thinking(llm__chat_out *o, llm__str s, bool after_question, bool last) {
+    llm__str thought = llm__str_n(s.p, 0), rest = s;
+    size_t end = llm__str_find(s, "</think>"), begin;
+    if (end != LLM_FAILED) {
+        size_t tail = llm__chat_find_last(s, "</think>") + 8;
+        rest = llm__chat_strip_newlines(llm__str_n(s.p + tail, s.n - tail), true, false);
+        thought = llm__chat_strip_newlines(llm__str_n(s.p, end), false, true);
+        begin = llm__chat_find_last(thought, "<think>");
+        if (begin != LLM_FAILED) thought = llm__str_n(thought.p + begin + 7, thought.n - begin - 7);
+        thought = llm__chat_strip_newlines(thought, true, false);
+    }
+    if (after_question && (last || thought.n)) {
+        llm__chat_add(o, llm__str_of("<think>\n"), false);
+        llm__chat_add(o, llm__chat_strip_newlines(thought, true, true), true);
+        llm__chat_add(o, llm__str_of("\n</think>\n\n"), false);
+        rest = llm__chat_strip_newlines(rest, true, false);
+    }
+    llm__chat_add(o, rest, true);
+}
+// The last message that asks something: a user's, unless it is a tool's reply in disguise. n if there is none.
+static size_t llm__chat_last_question(const llm_message *m, size_t n) {
+    const char *closing = "</tool_response>";
+    size_t i = n;
+    while (i--) {
+        llm__str s = llm__str_of(m[i].content);
+        if (llm__chat_role(&m[i]) != LLM__ROLE_USER) continue;
+        if (!llm__str_starts(s, "<tool_response>") || s.n < 16 || memcmp(s.p + s.n - 16, closing, 16) != 0) return i;
+    }
+    return n;
+}
+static void llm__chat_add_default_system(llm__chat_out *o, const llm__chat *chat) {
+    size_t i = 0;
+    llm__chat_add_frame(o, chat->form->system[0], NULL);
+    while (i < chat->system.n) {
+        char c = (char)llm__jinja_char(chat->system, &i);
+        llm__chat_add(o, llm__str_n(&c, 1), false);
+    }
+    llm__chat_add_frame(o, chat->form->system[1], NULL);
+}
+static void llm__chat_add_message(llm__chat_out *o, const llm__form *f, const llm_message *m, size_t n, size_t i, size_t question) {
+    const llm_message *folded = NULL;
+    int role = llm__chat_role(&m[i]);
+    const char *const *frame = role == LLM__ROLE_SYSTEM ? f->system : role == LLM__ROLE_ASSISTANT ? f->assistant : f->user;
+    if (role == LLM__ROLE_SYSTEM) {
+        if (f->flags & (LLM__FORM_FOLD_FIRST | LLM__FORM_FOLD_LAST)) return;
+        if (!m[i].content[0] && ((f->flags & LLM__FORM_DROP_EMPTY) || (i == 0 && (f->flags & LLM__FORM_DROP_EMPTY_FIRST)))) return;
+    }
+    if (role == LLM__ROLE_USER && llm__chat_role(&m[0]) == LLM__ROLE_SYSTEM)
+        if (((f->flags & LLM__FORM_FOLD_FIRST) && i == 1) || ((f->flags & LLM__FORM_FOLD_LAST) && i == n - 1)) folded = &m[0];
+    llm__chat_add_frame(o, frame[0], &m[i]);
+    if (folded) llm__chat_add_folded(o, f, folded, &m[i]);
+    else if (role == LLM__ROLE_ASSISTANT && (f->flags & LLM__FORM_THINK))
+        llm__chat_add_thinking(o, llm__str_of(m[i].content), i > question, i == n - 1);
+    else llm__chat_add(o, llm__chat_content(f, &m[i]), true);
+    llm__chat_add_frame(o, frame[1], &m[i]);
+}
+// The prompt for messages[n] with the given texts of BOS and EOS. *out must be zeroed or empty; it is freed on failure.
+static llm_result llm__chat_render_with(const llm__chat *chat, llm__str bos, llm__str eos, const llm_message *m, size_t n, unsigned flags,
+                                        const llm__heap *h, llm__prompt *out, llm_error *e) {
+    const llm__form *f = chat->form;
+    llm__chat_out o;
+    size_t i, question;
+    llm_result r;
+    if (!f) return llm__fail(e, LLM_BAD_TEMPLATE, "there is no chat template");
+    r = llm__chat_check(f, m, n, e);
+    if (r < 0) return r;
+    o.heap = h; o.p = out; o.bos = bos; o.eos = eos; o.failed = false;
+    question = f->flags & LLM__FORM_THINK ? llm__chat_last_question(m, n) : 0;
+    llm__chat_add_frame(&o, f->begin, NULL);
+    if ((chat->has_system || (f->flags & LLM__FORM_SYSTEM_ALWAYS)) && llm__chat_role(&m[0]) != LLM__ROLE_SYSTEM)
+        llm__chat_add_default_system(&o, chat);
+    for (i = 0; i < n; i++) llm__chat_add_message(&o, f, m, n, i, question);
+    llm__chat_add_frame(&o, (flags & LLM_GENERATION_PROMPT) || (f->flags & LLM__FORM_ANSWER_ALWAYS) ? f->answer : f->no_answer, NULL);
+    if (!o.failed) return llm__ok(e);
+    llm__prompt_free(out, h);
+    return llm__fail(e, LLM_NO_MEMORY, "no memory for the text of %U messages", (uint64_t)n);
+}
+// Text of a special token; "" if the vocabulary has none.
+static llm__str llm__chat_special(const llm__vocab *v, llm_special which, char *buf, size_t cap) {
+    size_t n = v->special[which] == LLM_NO_TOKEN ? 0 : llm__tok_piece(v, v->special[which], LLM_SHOW_SPECIAL, buf, cap);
+    return llm__str_n(buf, n <= cap ? n : 0);
+}
+static llm_result llm__chat_render(llm__chat chat, const llm__vocab *v, const llm_message *m, size_t n, unsigned flags, const llm__heap *h,
+                                   llm__prompt *out, llm_error *e) {
+    char bos[128], eos[128];
+    memset(out, 0, sizeof *out);
+    return llm__chat_render_with(&chat, llm__chat_special(v, LLM_BOS, bos, sizeof bos), llm__chat_special(v, LLM_EOS, eos, sizeof eos),
+                                 m, n, flags, h, out, e);
+}
+
+#endif // LLM_NO_CHAT
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>sampler   Logits -> token, and where an answer stops. Integers wherever order could matter, so that every CPU picks the same token.
+//             Picking never allocates and keeps no state: it is a function of (settings, logits, tokens so far). Knows no text.
+
+// Philox4x32-10, a counter-based generator: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), whose
+// constants these are. Key: the seed. Counter: the position. Hence rewinding repeats, forks agree and saving needs no state.
+static uint64_t llm__sampler_random64(uint64_t seed, uint64_t position) {
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    uint32_t c0 = (uint32_t)position, c1 = (uint32_t)(position >> 32), c2 = 0, c3 = 0;
+    int round;
+    for (round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)0xd2511f53u * c0, b = (uint64_t)0xcd9e8d57u * c2;
+        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)b;
+        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)a;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    return (uint64_t)c1 << 32 | c0;
+}
+// High 64 bits of a * b.
+static uint64_t llm__sampler_mulhi(uint64_t a, uint64_t b) {
+    uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+    uint64_t middle = ah * bl + (al * bl >> 32), other = al * bh + (uint32_t)middle;
+    return ah * bh + (middle >> 32) + (other >> 32);
+}
+
+enum { LLM__BUCKETS = 2048, LLM__PENALTY_WINDOW = 64 };
+#define LLM__WEIGHT_ONE ((uint64_t)1 << 32)                              // the weight of the best token: exp(0) in 32.32
+
+typedef struct llm__sampler {
+    llm_sampling cfg;                // bias is ours, in `block`
+    uint32_t n_vocab;
+    void *block;                     // the one allocation that everything below lies in
+    float    *logits;                // [n_vocab] after bias and penalties; NULL when there are none
+    uint32_t *counts;                // [n_vocab] zero between calls
+    float    *x;                     // [n_vocab] logits of the candidates, best first
+    uint32_t *ids, *spare;           // [n_vocab] candidates, best first; for sorting
+    uint64_t *keys, *weights;        // [n_vocab]
+    uint64_t *distance;              // [n_vocab] typical only
+    uint64_t *bucket_weight;         // [LLM__BUCKETS]
+    uint32_t *bucket_count;
+} llm__sampler;
+
+static bool llm__sampler_off(float p) { return p <= 0.0f || p >= 1.0f; }          // of top_p and typical_p
+static bool llm__sampler_penalizes(const llm_sampling *s) {
+    return (s->repeat_penalty != 0.0f && s->repeat_penalty != 1.0f) || s->frequency_penalty != 0.0f || s->presence_penalty != 0.0f;
+}
+
+static llm_result llm__sampling_check(const llm_sampling *s, uint32_t n_vocab, llm_error *e) {
+    const struct { const char *name; float v; bool negative; } fields[] = {
+        { "temperature", s->temperature, false }, { "top_p", s->top_p, false }, { "min_p", s->min_p, false },
+        { "typical_p", s->typical_p, false }, { "repeat_penalty", s->repeat_penalty, false },
+        { "frequency_penalty", s->frequency_penalty, true }, { "presence_penalty", s->presence_penalty, true }
+    };
+    uint32_t i;
+    for (i = 0; i < LLM__COUNT(fields); i++) {
+        if (!llm__f32_is_finite(fields[i].v)) return llm__fail(e, LLM_BAD_ARG, "sampling: %s is not a finite number", fields[i].name);
+        if (fields[i].v < 0.0f && !fields[i].negative) return llm__fail(e, LLM_BAD_ARG, "sampling: %s is negative", fields[i].name);
+    }
+    if (s->n_bias && !s->bias) return llm__fail(e, LLM_BAD_ARG, "sampling: n_bias is %u but bias is NULL", s->n_bias);
+    for (i = 0; i < s->n_bias; i++) {
+        if (s->bias[i].token < 0 || (uint32_t)s->bias[i].token >= n_vocab)
+            return llm__fail(e, LLM_BAD_ARG, "sampling: bias %u is for token %d, but the vocabulary has %u", i, (int)s->bias[i].token,
+                             n_vocab);
+        if (!llm__f32_is_finite(s->bias[i].bias) && llm__f32_bits(s->bias[i].bias) != 0xff800000u)
+            return llm__fail(e, LLM_BAD_ARG, "sampling: the bias of token %d is neither a finite number nor -infinity",
+                             (int)s->bias[i].token);
+    }
+    return llm__ok(e);
+}
+
+static void llm__sampler_free(llm__sampler *s, const llm__heap *h) {
+    llm__free(h, s->block);
+    memset(s, 0, sizeof *s);
+}
+// Only what these settings can need: plain greedy takes nothing.
+static void llm__sampler_layout(llm__sampler *s, llm__arena *a, llm_bias **bias) {
+    uint64_t n = s->n_vocab, if_modified = s->cfg.n_bias || llm__sampler_penalizes(&s->cfg) ? n : 0;
+    uint64_t if_drawn = s->cfg.temperature > 0.0f ? n : 0, if_buckets = if_drawn ? (uint64_t)LLM__BUCKETS : 0;
+    *bias = LLM__CARVE(a, llm_bias, s->cfg.n_bias);
+    s->logits = LLM__CARVE(a, float, if_modified);
+    s->counts = LLM__CARVE(a, uint32_t, llm__sampler_penalizes(&s->cfg) ? n : 0);
+    s->x = LLM__CARVE(a, float, if_drawn);
+    s->ids = LLM__CARVE(a, uint32_t, if_drawn);
+    s->spare = LLM__CARVE(a, uint32_t, if_drawn);
+    s->keys = LLM__CARVE(a, uint64_t, if_drawn);
+    s->weights = LLM__CARVE(a, uint64_t, if_drawn);
+    s->distance = LLM__CARVE(a, uint64_t, llm__sampler_off(s->cfg.typical_p) ? 0 : if_drawn);
+    s->bucket_weight = LLM__CARVE(a, uint64_t, if_buckets);
+    s->bucket_count = LLM__CARVE(a, uint32_t, if_buckets);
+}
+// All or nothing. settings NULL = greedy.
+static llm_result llm__sampler_set(llm__sampler *s, const llm__heap *h, const llm_sampling *settings, uint32_t n_vocab, llm_error *e) {
+    llm__sampler next;
+    llm__arena a;
+    llm_bias *bias;
+    memset(&next, 0, sizeof next);
+    if (settings) {
+        llm_result r = llm__sampling_check(settings, n_vocab, e);
+        if (r < 0) return r;
+        next.cfg = *settings;
+    }
+    next.n_vocab = n_vocab;
+    memset(&a, 0, sizeof a);
+    llm__sampler_layout(&next, &a, &bias);
+    if (a.overflow) return llm__fail(e, LLM_NO_MEMORY, "no memory for sampling from %u tokens", n_vocab);
+    if (a.used) {
+        next.block = llm__alloc_bytes(h, a.used);
+        if (!next.block) return llm__fail(e, LLM_NO_MEMORY, "no memory for sampling: %U bytes for %u tokens", a.used, n_vocab);
+        a.base = (uint8_t *)next.block;
+        a.used = 0;
+        llm__sampler_layout(&next, &a, &bias);
+        if (next.cfg.n_bias) memcpy(bias, settings->bias, next.cfg.n_bias * sizeof *bias);
+        if (llm__sampler_penalizes(&next.cfg)) memset(next.counts, 0, n_vocab * sizeof *next.counts);
+    }
+    next.cfg.bias = next.cfg.n_bias ? bias : NULL;
+    llm__sampler_free(s, h);
+    *s = next;
+    return llm__ok(e);
+}
+
+// Each distinct token of the window is penalised once, with its count; the whole history counts, wherever it came from.
+static void llm__sampler_penalize(llm__sampler *s, const llm_token *history, size_t n_history) {
+    const llm_sampling *c = &s->cfg;
+    size_t window = c->penalty_window ? c->penalty_window : (size_t)LLM__PENALTY_WINDOW, i;
+    if (c->penalty_window == UINT32_MAX || window > n_history) window = n_history;
+    history += n_history - window;
+    for (i = 0; i < window; i++)
+        if ((uint32_t)history[i] < s->n_vocab) s->counts[history[i]]++;
+    for (i = 0; i < window; i++) {
+        uint32_t t = (uint32_t)history[i];
+        float l, frequency;
+        if (t >= s->n_vocab || !s->counts[t]) continue;
+        l = s->logits[t];
+        if (c->repeat_penalty != 0.0f) l = l > 0.0f ? l / c->repeat_penalty : l * c->repeat_penalty;
+        frequency = (float)s->counts[t] * c->frequency_penalty;
+        l = l - frequency;
+        s->logits[t] = l - c->presence_penalty;
+        s->counts[t] = 0;
+    }
+}
+static const float *llm__sampler_modify(llm__sampler *s, const float *logits, const llm_token *history, size_t n_history) {
+    uint32_t i;
+    if (!s->cfg.n_bias && !llm__sampler_penalizes(&s->cfg)) return logits;
+    memcpy(s->logits, logits, s->n_vocab * sizeof *logits);
+    for (i = 0; i < s->cfg.n_bias; i++) s->logits[s->cfg.bias[i].token] += s->cfg.bias[i].bias;
+    if (llm__sampler_penalizes(&s->cfg)) llm__sampler_penalize(s, history, n_history);
+    return s->logits;
+}
+
+// Sorts positions p[0..n) by bytes first..last of key[p], ascending. Stable, and linear in n whatever the keys are.
+static void llm__sampler_sort(uint32_t *p, uint32_t *spare, const uint64_t *key, uint32_t n, unsigned first, unsigned last) {
+    uint32_t start[256], i, sum, *from = p, *to = spare, *swap;
+    unsigned byte;
+    for (byte = first; byte <= last; byte++) {
+        unsigned shift = byte * 8;
+        memset(start, 0, sizeof start);
+        for (i = 0; i < n; i++) start[key[from[i]] >> shift & 255]++;
+        if (n == 0 || start[key[from[0]] >> shift & 255] == n) continue;           // all alike: nothing moves
+        for (i = 0, sum = 0; i < 256; i++) { uint32_t c = start[i]; start[i] = sum; sum += c; }
+        for (i = 0; i < n; i++) to[start[key[from[i]] >> shift & 255]++] = from[i];
+        swap = from; from = to; to = swap;
+    }
+    if (from != p) memcpy(p, from, n * sizeof *p);
+}
+// Ascending keys = descending logits, then ascending ids. Both zeros are one value.
+static uint64_t llm__sampler_key(float l, uint32_t id) {
+    uint32_t u = llm__f32_bits(l);
+    if (u == 0x80000000u) u = 0;
+    u = u >> 31 ? u : ~u & 0x7fffffffu;
+    return (uint64_t)u << 32 | id;
+}
+static uint64_t llm__sampler_sum(const uint64_t *w, size_t n) {
+    uint64_t sum = 0;
+    size_t i;
+    for (i = 0; i < n; i++) sum += w[i];
+    return sum;
+}
+// What a prefix must reach to hold the share p of the total.
+static uint64_t llm__sampler_goal(float p, uint64_t total) {
+    double goal = (double)p * (double)total;
+    return (uint64_t)goal;
+}
+static uint64_t llm__sampler_min_weight(float min_p) {
+    return min_p >= 2.0f ? 2 * LLM__WEIGHT_ONE : (uint64_t)((double)min_p * 4294967296.0);
+}
+static uint32_t llm__sampler_bucket(float max, float l) {
+    float below = max - l;
+    return below < 32.0f ? (uint32_t)(below * 64.0f) : (uint32_t)LLM__BUCKETS - 1;
+}
+
+// The last bucket that can hold a survivor of top_k or, if it is the first to cut, of top_p. Exact, because buckets are in the order
+// of the logits and their counts and weights are integers.
+static uint32_t llm__sampler_last_bucket(llm__sampler *s, const float *l, float max, uint64_t total) {
+    uint32_t n = s->n_vocab, i, b;
+    uint64_t sum = 0, goal;
+    if (s->cfg.top_k && s->cfg.top_k < n) {
+        memset(s->bucket_count, 0, LLM__BUCKETS * sizeof *s->bucket_count);
+        for (i = 0; i < n; i++) s->bucket_count[llm__sampler_bucket(max, l[i])]++;
+        for (b = 0; b < LLM__BUCKETS - 1 && (sum += s->bucket_count[b]) < s->cfg.top_k; b++) { }
+        return b;
+    }
+    if (llm__sampler_off(s->cfg.top_p) || !llm__sampler_off(s->cfg.typical_p)) return LLM__BUCKETS - 1;
+    goal = llm__sampler_goal(s->cfg.top_p, total);
+    memset(s->bucket_weight, 0, LLM__BUCKETS * sizeof *s->bucket_weight);
+    for (i = 0; i < n; i++) s->bucket_weight[llm__sampler_bucket(max, l[i])] += s->weights[i];
+    for (b = 0; b < LLM__BUCKETS - 1 && (sum += s->bucket_weight[b]) < goal; b++) { }
+    return b;
+}
+// Gathers, sorted, every token that the stages below could keep, and as few others as is cheap to know. Returns how many; *total is
+// the weight of the whole vocabulary where a stage asks for it. The result is that of sorting everything; the time is not.
+static uint32_t llm__sampler_gather(llm__sampler *s, const llm__vectors *vec, const float *l, float max, uint64_t *total) {
+    const llm_sampling *c = &s->cfg;
+    bool top_k = c->top_k && c->top_k < s->n_vocab, typical = !llm__sampler_off(c->typical_p), top_p = !llm__sampler_off(c->top_p);
+    uint64_t least = 0;              // weights below it cannot survive
+    uint32_t n = s->n_vocab, m = 0, last = LLM__BUCKETS - 1, i;
+    *total = 0;
+    if (!top_k && (typical || top_p || c->min_p > 0.0f)) {
+        vec->exp_weights(s->weights, l, max, n);
+        if (top_p || typical) *total = llm__sampler_sum(s->weights, n);
+        // Typical: with at most 2^20 tokens H < 10.6, so that whatever weighs nothing (22.1 or more below the best) is farther from H
+        // than every token with a weight, and comes too late. top_p: the goal is reached before the weightless.
+        if (typical) least = n <= 1u << 20 ? 1 : 0;
+        else if (top_p) least = 1;
+        if (!typical && c->min_p > 0.0f) least = LLM__MAX(least, LLM__MIN(llm__sampler_min_weight(c->min_p), LLM__WEIGHT_ONE));
+    }
+    // A minimum weight of 1/64 leaves at most some hundreds: not worth a pass over the buckets.
+    if (least < LLM__WEIGHT_ONE / 64) last = llm__sampler_last_bucket(s, l, max, *total);
+    for (i = 0; i < n; i++) {
+        if (least && s->weights[i] < least) continue;
+        if (last < LLM__BUCKETS - 1 && llm__sampler_bucket(max, l[i]) > last) continue;
+        s->keys[m] = llm__sampler_key(l[i], i);
+        s->ids[m] = m;
+        m++;
+    }
+    llm__sampler_sort(s->ids, s->spare, s->keys, m, 4, 7);              // gathered by id, and the sort is stable
+    for (i = 0; i < m; i++) s->ids[i] = (uint32_t)s->keys[s->ids[i]];
+    for (i = 0; i < m; i++) s->x[i] = l[s->ids[i]];
+    return m;
+}
+
+// Keeps the tokens whose surprise is nearest to the expected surprise H.
+static uint32_t llm__sampler_typical(llm__sampler *s, uint32_t m, uint64_t total) {
+    uint64_t sum = 0, goal = llm__sampler_goal(s->cfg.typical_p, total);
+    double h = 0.0;
+    uint32_t i, kept;
+    for (i = 0; i < m; i++) {
+        double part = s->weights[i] ? (double)s->weights[i] * (double)(s->x[0] - s->x[i]) : 0.0;      // 0 * infinity is 0 here
+        h += part;
+    }
+    h /= (double)total;
+    for (i = 0; i < m; i++) {
+        double d = (double)(s->x[0] - s->x[i]) - h;
+        s->distance[i] = llm__f64_bits(d) & 0x7fffffffffffffffu;        // |d|: bits of doubles >= 0 are in their order
+        s->keys[i] = s->ids[i];
+        s->ids[i] = i;
+    }
+    llm__sampler_sort(s->ids, s->spare, s->keys, m, 0, 3);              // by id, then by distance
+    llm__sampler_sort(s->ids, s->spare, s->distance, m, 0, 7);
+    for (i = 0; i < m; i++) {
+        s->distance[s->ids[i]] = UINT64_MAX;                            // kept
+        sum += s->weights[s->ids[i]];
+        if (sum >= goal) break;
+    }
+    for (i = 0, kept = 0; i < m; i++) {
+        if (s->distance[i] != UINT64_MAX) continue;
+        s->ids[kept] = (uint32_t)s->keys[i];
+        s->x[kept++] = s->x[i];
+    }
+    return kept;
+}
+static uint32_t llm__sampler_top_p(const llm__sampler *s, uint32_t m, uint64_t total) {
+    uint64_t sum = 0, goal = llm__sampler_goal(s->cfg.top_p, total);
+    uint32_t i;
+    for (i = 0; i < m; i++)
+        if ((sum += s->weights[i]) >= goal) return i + 1;
+    return m;
+}
+static uint32_t llm__sampler_min_p(const llm__sampler *s, uint32_t m) {
+    uint64_t least = llm__sampler_min_weight(s->cfg.min_p);
+    while (m > 1 && s->weights[m - 1] < least) m--;
+    return m;
+}
+static llm_token llm__sampler_draw(llm__sampler *s, const llm__vectors *vec, uint32_t m, uint64_t position) {
+    uint64_t u, sum = 0;
+    uint32_t i;
+    for (i = 0; i < m; i++) s->x[i] /= s->cfg.temperature;
+    if (!llm__f32_is_finite(s->x[0])) return (llm_token)s->ids[0];      // so cold that the quotient overflows: greedy
+    vec->exp_weights(s->weights, s->x, s->x[0], m);
+    u = llm__sampler_mulhi(llm__sampler_random64(s->cfg.seed, position), llm__sampler_sum(s->weights, m));
+    for (i = 0; i + 1 < m; i++)
+        if ((sum += s->weights[i]) > u) break;
+    return (llm_token)s->ids[i];
+}
+// history: all tokens of the context; the token is picked for position n_history.
+static llm_result llm__sampler_pick(llm__sampler *s, const llm__vectors *vec, const float *logits, uint32_t n_vocab,
+                                    const llm_token *history, size_t n_history, llm_token *out, llm_error *e) {
+    const llm_sampling *c = &s->cfg;
+    const float *l;
+    bool bad = false, cut = false;
+    uint64_t total;
+    uint32_t m, i;
+    float max;
+    if (!n_vocab || n_vocab != s->n_vocab)
+        return llm__fail(e, LLM_BAD_STATE, "the sampler was set up for %u tokens, not for %u", s->n_vocab, n_vocab);
+    l = llm__sampler_modify(s, logits, history, n_history);
+    max = vec->max(l, n_vocab, &bad);
+    if (bad && l != logits) {
+        (void)vec->max(logits, n_vocab, &bad);
+        if (!bad) return llm__fail(e, LLM_BAD_LOGITS, "bias and penalties leave no token that can be picked, or make a logit infinite");
+    }
+    if (bad) return llm__fail(e, LLM_BAD_LOGITS, "the model produced NaN, infinite or only -infinite logits; its weights are damaged");
+    if (c->temperature == 0.0f) {
+        for (i = 0; i + 1 < n_vocab && l[i] != max; i++) { }            // ties: the lowest id
+        *out = (llm_token)i;
+        return llm__ok(e);
+    }
+    m = llm__sampler_gather(s, vec, l, max, &total);
+    if (c->top_k && c->top_k < n_vocab) { m = LLM__MIN(m, c->top_k); cut = true; }
+    vec->exp_weights(s->weights, s->x, s->x[0], m);
+    if (!llm__sampler_off(c->typical_p)) {
+        m = llm__sampler_typical(s, m, cut ? llm__sampler_sum(s->weights, m) : total);
+        vec->exp_weights(s->weights, s->x, s->x[0], m);                 // the best may be gone: weights are those of what is left
+        cut = true;
+    }
+    if (!llm__sampler_off(c->top_p)) m = llm__sampler_top_p(s, m, cut ? llm__sampler_sum(s->weights, m) : total);
+    if (c->min_p > 0.0f) m = llm__sampler_min_p(s, m);
+    *out = llm__sampler_draw(s, vec, m, n_history);
+    return llm__ok(e);
+}
+
+// Stop strings: one Knuth-Morris-Pratt automaton each, fed with the answer's bytes as they come. The match that ends first wins, of
+// those that end together the longest: so the result is the same however the text is cut into pieces.
+enum { LLM__MAX_STOPS = 64, LLM__MAX_STOP_BYTES = 4096 };
+
+typedef struct llm__stop_one {
+    const char *p;
+    uint32_t n, matched;             // matched: the longest prefix of it that the text so far ends with
+    uint16_t *fallback;              // [n] after k matched bytes and a mismatch, go on with fallback[k - 1] matched
+} llm__stop_one;
+typedef struct llm__stops { llm__stop_one *v; uint32_t n; void *block; } llm__stops;
+
+static void llm__stops_free(llm__stops *s, const llm__heap *h) {
+    llm__free(h, s->block);
+    memset(s, 0, sizeof *s);
+}
+// Forgets the text so far; called where an answer begins.
+static void llm__stops_reset(llm__stops *s) {
+    uint32_t i;
+    for (i = 0; i < s->n; i++) s->v[i].matched = 0;
+}
+static uint32_t llm__stops_step(const llm__stop_one *s, uint32_t matched, char c) {
+    while (matched && (matched == s->n || s->p[matched] != c)) matched = s->fallback[matched - 1];
+    return s->p[matched] == c ? matched + 1 : 0;
+}
+static void llm__stops_layout(llm__stops *s, llm__arena *a, const char *const *stop) {
+    uint32_t i, n = s->n;
+    llm__stop_one *v = LLM__CARVE(a, llm__stop_one, n);
+    for (i = 0; i < n; i++) {
+        uint32_t bytes = (uint32_t)strlen(stop[i]), k, matched = 0;
+        char *p = LLM__CARVE(a, char, bytes);
+        uint16_t *fallback = LLM__CARVE(a, uint16_t, bytes);
+        if (!a->base) continue;
+        memcpy(p, stop[i], bytes);
+        v[i].p = p;
+        v[i].n = bytes;
+        v[i].matched = 0;
+        v[i].fallback = fallback;
+        fallback[0] = 0;
+        for (k = 1; k < bytes; k++) fallback[k] = (uint16_t)(matched = llm__stops_step(&v[i], matched, p[k]));
+    }
+    s->v = v;
+}
+// All or nothing; copies.
+static llm_result llm__stops_set(llm__stops *s, const llm__heap *h, const char *const *stop, uint32_t n, llm_error *e) {
+    llm__stops next;
+    llm__arena a;
+    uint32_t i;
+    memset(&next, 0, sizeof next);
+    memset(&a, 0, sizeof a);
+    if (n > LLM__MAX_STOPS) return llm__fail(e, LLM_BAD_ARG, "%u stop strings; at most %u are possible", n, (uint32_t)LLM__MAX_STOPS);
+    if (n && !stop) return llm__fail(e, LLM_BAD_ARG, "n_stop is %u but stop is NULL", n);
+    for (i = 0; i < n; i++) {
+        if (!stop[i] || !stop[i][0]) return llm__fail(e, LLM_BAD_ARG, "stop string %u is empty", i);
+        if (strlen(stop[i]) > LLM__MAX_STOP_BYTES)
+            return llm__fail(e, LLM_BAD_ARG, "stop string %u is longer than %u bytes", i, (uint32_t)LLM__MAX_STOP_BYTES);
+    }
+    next.n = n;
+    if (n) {
+        llm__stops_layout(&next, &a, stop);
+        next.block = llm__alloc_bytes(h, a.used);
+        if (!next.block) return llm__fail(e, LLM_NO_MEMORY, "no memory for %u stop strings", n);
+        a.base = (uint8_t *)next.block;
+        a.used = 0;
+        llm__stops_layout(&next, &a, stop);
+    }
+    llm__stops_free(s, h);
+    *s = next;
+    return llm__ok(e);
+}
+// Takes the next bytes of the answer. True: a stop string is complete after the first *used of them, and is *n bytes long (it may
+// have begun in earlier pieces); the rest is not looked at. False: the last *n bytes of the text so far may become one and must be
+// held back; what lies before them never will.
+static bool llm__stops_feed(llm__stops *s, const char *p, size_t n_bytes, size_t *used, size_t *n) {
+    size_t at;
+    uint32_t i;
+    *n = 0;
+    for (at = 0; at < n_bytes; at++) {
+        bool found = false;
+        for (i = 0; i < s->n; i++) {
+            llm__stop_one *one = &s->v[i];
+            one->matched = llm__stops_step(one, one->matched, p[at]);
+            if (one->matched != one->n) continue;
+            found = true;
+            *n = LLM__MAX(*n, one->n);
+        }
+        if (found) { *used = at + 1; return true; }
+    }
+    for (i = 0; i < s->n; i++) *n = LLM__MAX(*n, s->v[i].matched);
+    *used = n_bytes;
+    return false;
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>diagnosis  What was obtained, and whether the promise of bits holds in this build.
+
+// A compiler under -ffast-math may fuse a product into a sum, turn a division into a multiplication, a square root into an estimate, or
+// reorder a sum: each line below has one right result (computed with exact rational arithmetic) and another one under such a freedom.
+static const char *llm__bits_check_scalar(void) {
+    volatile float in[10] = { 1.00000012f, 0.99999988f, -1.0f, 9.0f, 127.0f, 3.0f, 1.17549435e-38f, 0.5f, 16777216.0f, 1.0f };      // opaque
+    const float a = in[0], b = in[1], c = in[2], nine = in[3], d = in[4], three = in[5], tiny = in[6], half = in[7], big = in[8], one = in[9];
+    const float nan = llm__bits_f32(0x7fc00000u | (uint32_t)(one == 2.0f));
+    float r = a * b;
+    r = r + c;
+    if (llm__f32_bits(r) != 0x00000000u) return "the compiler fuses products into sums";
+    if (llm__f32_bits(llm__fma(a, b, c)) != 0xa8800000u) return "fused multiply-add is not exact";
+    r = nine / d;
+    if (llm__f32_bits(r) != 0x3d912245u) return "the compiler divides by multiplying";
+    r = one / llm__sqrt(three);
+    if (llm__f32_bits(r) != 0x3f13cd3au) return "the square root is an estimate";
+    r = tiny * half;
+    if (llm__f32_bits(r) != 0x00400000u) return "subnormal numbers are flushed to zero";
+    r = big + one;
+    r = r - big;
+    if (llm__f32_bits(r) != 0x00000000u) return "the compiler reorders sums";
+    r = nan > one ? 1.0f : 2.0f;
+    if (llm__f32_bits(r) != 0x40000000u) return "the compiler assumes that there is no NaN";
+    return NULL;
+}
+
+// The same numbers through the kernels in use: sixteen lanes against one, on values that separate the roundings.
+static const char *llm__bits_check_kernels(const llm__kernels *k) {
+    llm__vectors scalar;
+    float x[48], y[48], z[48];
+    uint32_t i;
+    llm__vectors_scalar(&scalar);
+    for (i = 0; i < 48; i++) x[i] = ((float)(int32_t)(i * 2654435761u)) * 4.6566129e-10f * (i % 7 == 0 ? 1e-3f : 3.0f);
+    scalar.rmsnorm(y, x, x, 48, 1e-5f);
+    k->v.rmsnorm(z, x, x, 48, 1e-5f);
+    if (memcmp(y, z, sizeof y) != 0) return "vector kernels differ from the scalar ones in this build";
+    scalar.glu(y, x, x, 48, LLM__ACT_GELU);
+    k->v.glu(z, x, x, 48, LLM__ACT_GELU);
+    if (memcmp(y, z, sizeof y) != 0) return "vector kernels differ from the scalar ones in this build";
+    return NULL;
+}
+
+// NULL: same bits as everywhere; else the reason why not.
+static const char *llm__bits_check(const llm__kernels *k) {
+    const char *reason = llm__bits_check_scalar();
+#if defined(__clang__) && defined(__FAST_MATH__)
+    if (!reason) reason = "compiled by clang with -ffast-math";
+#endif
+    return reason ? reason : llm__bits_check_kernels(k);
+}
+
+static void llm__sort_type_use(llm_type_use *u, uint32_t n) {
+    uint32_t i, j;
+    for (i = 1; i < n; i++)
+        for (j = i; j > 0 && u[j].n_bytes > u[j - 1].n_bytes; j--) {
+            llm_type_use t = u[j];
+            u[j] = u[j - 1];
+            u[j - 1] = t;
+        }
+}
+// Bytes and weights of each stored type, by bytes descending.
+static uint32_t llm__type_histogram(const llm__gguf *g, llm_type_use *out, uint32_t cap) {
+    uint32_t type, i, n = 0;
+    for (type = 0; type < LLM__TYPE_COUNT && n < cap; type++) {
+        llm_type_use *u = &out[n];
+        u->gguf_type = llm__types[type].gguf_type;
+        u->name = llm__types[type].name;
+        u->n_weights = u->n_bytes = 0;
+        for (i = 0; i < g->n_tensors; i++)
+            if (g->tensors[i].type == (int)type) { u->n_weights += g->tensors[i].n_weights; u->n_bytes += g->tensors[i].n_bytes; }
+        if (u->n_bytes) n++;
+    }
+    llm__sort_type_use(out, n);
+    return n;
+}
+
+// Matrices of the network that run on the scalar kernels although others exist.
+static uint32_t llm__count_scalar(const llm__net *net, const llm__kernels *k) {
+    uint32_t i, j, n = 0;
+    for (i = 0; i < net->n_layer; i++) {
+        const llm__layer *l = &net->layers[i];
+        const llm__mat *m[7];
+        m[0] = &l->wq; m[1] = &l->wk; m[2] = &l->wv; m[3] = &l->wo; m[4] = &l->gate; m[5] = &l->up; m[6] = &l->down;
+        for (j = 0; j < LLM__COUNT(m); j++) n += !k->accelerated[m[j]->type];
+        if (net->n_expert) n += !k->accelerated[l->router.type];
+    }
+    return n + !k->accelerated[net->output.type];
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>public   The functions of llm.h: arguments, the busy flag, the floating-point environment, and the conversation. What computes
+//            stands above.
+
+struct llm_model {
+    llm__heap heap;
+    llm_logger log;
+    llm_progress progress;
+    llm_parallel parallel;
+    llm_clock clock;
+    llm__atomic32 refs;                // the caller's, and one for each context
+    llm__gguf gguf;
+    llm__vocab vocab;
+    llm__net net;
+    llm__kernels kernels;
+    llm__pool *pool;
+    uint32_t n_threads_asked;
+    const char *bits_reason;           // NULL: the promise holds
+    double vocab_ms, load_ms;
+    char *arch, *name, *size_label, *vocab_type, *pre_tokenizer;
+};
+
+typedef struct llm__tokens { llm_token *v; size_t n, cap; } llm__tokens;
+typedef struct llm__note { char *role, *content; } llm__note;        // one message of the conversation
+
+struct llm_ctx {
+    llm_model *model;
+    llm__state state;
+    llm__atomic32 busy, cancel;
+    llm_error error;
+    uint32_t n_ctx, max_tokens;
+    bool trust_content;
+
+    llm__tokens past;                  // every token of the context
+    size_t n_cached;                   // of them in the KV cache. Fewer: the last one was just sampled, or a window lost the rest;
+                                       // the next evaluation begins here
+    bool has_logits;                   // state.logits belongs to the last token
+    llm__sampler sampler;
+    llm__stops stops;
+
+    // What the conversation should be: raw tokens, then messages through the template, then text fed since.
+    llm__tokens base;
+    llm__note *notes;
+    size_t n_notes, cap_notes;
+    llm__string raw;
+    size_t base_settled, notes_settled;           // how much of it has been answered; the rest is dropped if that fails
+    char *template_text;
+    llm_result chat_result;            // LLM_OK, or why there is no template
+    char *chat_reason;
+#ifndef LLM_NO_CHAT
+    llm__chat chat;
+#endif
+
+    // The answer in progress.
+    bool fresh;                        // new input has not been evaluated yet
+    bool answering;                    // an answer has begun and its text is not yet a note or part of base
+    llm_stop why;                      // NULL was returned because ...
+    llm_stop ended;                    // the answer is over because ...; what is held is returned first
+    uint32_t n_answer;                 // tokens since the last start or limit
+    llm__string answer;                // all its text so far
+    llm__string held;                  // its tail that has not been returned yet
+    size_t n_hold;                     // the end of that which may become a stop string
+    llm__string piece;                 // what llm_next returned last
+    size_t answer_begin;               // in past
+
+    uint64_t call_us;                  // when the call in progress began
+    llm_stats_info stats;              // the owner's
+    uint64_t kv_bytes_read, runs_in_decode;
+    llm__atomic32 stats_lock;
+    llm_stats_info published;          // what llm_stats copies
+};
+
+static uint64_t llm__now(const llm_model *m) { return m->clock.now_us ? m->clock.now_us(m->clock.user) : llm__os_now_us(); }
+static double llm__ms_since(const llm_model *m, uint64_t start) { return (double)(llm__now(m) - start) / 1000.0; }
+
+// Out-structs say how much of them the caller knows.
+static void llm__give_struct(void *out, const void *full, uint32_t asked, uint32_t size) {
+    const uint32_t n = asked == 0 || asked > size ? size : asked;
+    memcpy(out, full, n);
+    if (n >= 4) memcpy(out, &n, 4);
+}
+
+static bool llm__tokens_add(const llm__heap *h, llm__tokens *t, const llm_token *v, size_t n) {
+    void *p = t->v;
+    if (n > SIZE_MAX - t->n || !llm__grow(h, &p, &t->cap, t->n + n, sizeof *t->v)) return false;
+    t->v = (llm_token *)p;
+    if (n) memcpy(t->v + t->n, v, n * sizeof *v);
+    t->n += n;
+    return true;
+}
+
+// ---- about the library ----
+
+LLM__PUBLIC uint32_t llm_version(void) { return LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH; }
+
+LLM__PUBLIC const char *llm_result_text(llm_result result) {
+#define LLM__X(code, text) if (result == code) return text;
+    LLM__RESULTS(LLM__X)
+#undef LLM__X
+    return "unknown result";
+}
+LLM__PUBLIC const char *llm_isa_name(llm_isa isa) { return llm__isa_name(isa); }
+LLM__PUBLIC int llm_isa_usable(llm_isa isa) { return llm__isa_compiled(isa) && llm__isa_on_cpu(isa); }
+
+LLM__PUBLIC size_t llm_type_bytes(uint32_t gguf_type, size_t n_weights) {
+    const int type = llm__type_of_gguf(gguf_type);
+    uint64_t bytes;
+    return type < 0 || !llm__row_bytes(type, n_weights, &bytes) || bytes >= LLM_FAILED ? LLM_FAILED : (size_t)bytes;
+}
+LLM__PUBLIC llm_result llm_dequantize(uint32_t gguf_type, const void *src, float *dst, size_t n) {
+    llm__fpenv fp;
+    if (n && (!src || !dst)) return LLM_BAD_ARG;
+    if (llm__type_of_gguf(gguf_type) < 0) return LLM_UNSUPPORTED;
+    if (llm_type_bytes(gguf_type, n) == LLM_FAILED) return LLM_BAD_ARG;
+    fp = llm__fp_enter();
+    llm__dequantize_row(llm__type_of_gguf(gguf_type), src, dst, n);
+    llm__fp_leave(fp);
+    return LLM_OK;
+}
+
+// ---- model ----
+
+static void llm__model_free(llm_model *m) {
+    const llm__heap heap = m->heap;
+    llm__pool_free(m->pool, &heap);
+    llm__net_free(&m->net, &heap);
+    llm__vocab_free(&m->vocab, &heap);
+    llm__gguf_close(&m->gguf);
+    llm__free(&heap, m->arch);
+    llm__free(&heap, m->name);
+    llm__free(&heap, m->size_label);
+    llm__free(&heap, m->vocab_type);
+    llm__free(&heap, m->pre_tokenizer);
+    llm__free(&heap, m);
+}
+LLM__PUBLIC void llm_unload(llm_model *model) {
+    if (model && llm__atomic_add(&model->refs, (uint32_t)-1) == 1) llm__model_free(model);
+}
+
+static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
+    if (!d->allocator.alloc_fn != !d->allocator.free_fn) return llm__fail(e, LLM_BAD_ARG, "allocator: give both alloc_fn and free_fn, or neither");
+    if (d->cores != LLM_CORES_ANY) return llm__fail(e, LLM_UNSUPPORTED, "cores: pinning is not available in this version; leave it LLM_CORES_ANY");
+    if (d->force) return llm__fail(e, LLM_UNSUPPORTED, "force is not available in this version; leave it 0");
+    if (d->cpu_share && d->cpu_share != 100) return llm__fail(e, LLM_UNSUPPORTED, "cpu_share is not available in this version; leave it 0");
+    if (llm__f64_bits(d->host_gb_s) << 1) return llm__fail(e, LLM_UNSUPPORTED, "host_gb_s is not available in this version; leave it 0");
+    if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ) return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
+    if (d->n_parts && !d->parts) return llm__fail(e, LLM_BAD_ARG, "n_parts is %u but parts is NULL", d->n_parts);
+    return LLM_OK;
+}
+
+typedef struct llm__source { const char *path; const void *data; size_t bytes; const llm_reader *reader; } llm__source;
+
+static char *llm__meta_copy(const llm_model *m, const char *key) {
+    llm__str s = LLM__ZERO;
+    if (llm__gguf_str(&m->gguf, key, &s, NULL) != LLM_OK || !s.p) s = llm__str_of("");
+    return llm__copy_text(&m->heap, s);
+}
+
+#define LLM__MAX_THREADS 256
+
+// What remains once the file's directory is open.
+static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_error *e) {
+    const uint64_t start = llm__now(m);
+    uint32_t n_threads = d->n_threads ? d->n_threads : llm__os_n_cores();
+    llm_result r = llm__vocab_load(&m->vocab, &m->heap, &m->gguf, e);
+    m->vocab_ms = llm__ms_since(m, start);
+    if (r == LLM_OK) r = llm__net_bind(&m->net, &m->heap, &m->gguf, e);
+    if (r == LLM_OK && m->vocab.n_tokens && m->vocab.n_tokens != m->net.n_vocab)
+        r = llm__fail(e, LLM_BAD_FILE, "tensor 'token_embd.weight' has %u rows, but the vocabulary has %u tokens", m->net.n_vocab, m->vocab.n_tokens);
+    if (r == LLM_OK) r = llm__kernels_pick(&m->kernels, d->isa, e);
+    if (r == LLM_OK) r = llm__pool_new(&m->pool, &m->heap, LLM__MIN(n_threads, LLM__MAX_THREADS), &m->parallel, e);
+    if (r != LLM_OK) return r;
+    m->arch = llm__meta_copy(m, "general.architecture");
+    m->name = llm__meta_copy(m, "general.name");
+    m->size_label = llm__meta_copy(m, "general.size_label");
+    m->vocab_type = llm__meta_copy(m, "tokenizer.ggml.model");
+    m->pre_tokenizer = llm__meta_copy(m, "tokenizer.ggml.pre");
+    if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer) return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
+    m->bits_reason = llm__bits_check(&m->kernels);
+    return LLM_OK;
+}
+
+static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
+    llm_model_desc d = LLM__ZERO;
+    llm__heap heap;
+    llm_model *m;
+    llm__gguf_options o = LLM__ZERO;
+    llm_result r;
+    llm__fpenv fp;
+    uint64_t start;
+    if (desc) d = *desc;
+    llm__ok(err);
+    if (llm__check_desc(&d, err) != LLM_OK) return NULL;
+    heap.a = d.allocator;
+    m = (llm_model *)llm__alloc_zero(&heap, 1, sizeof *m);
+    if (!m) { llm__fail(err, LLM_NO_MEMORY, "no memory for the model (%U bytes)", (uint64_t)sizeof *m); return NULL; }
+    m->heap = heap; m->log = d.logger; m->progress = d.progress; m->parallel = d.parallel; m->clock = d.clock;
+    m->n_threads_asked = d.n_threads;
+    llm__atomic_store(&m->refs, 1);
+    o.heap = &m->heap; o.log = &m->log; o.progress = &m->progress; o.clock = &m->clock;
+    o.mapping = d.mapping; o.parts = d.parts; o.n_parts = d.n_parts;
+    start = llm__now(m);
+    fp = llm__fp_enter();
+    r = src->path ? llm__gguf_open_path(&m->gguf, src->path, &o, err)
+      : src->reader ? llm__gguf_open_reader(&m->gguf, src->reader, &o, err)
+      : llm__gguf_open_memory(&m->gguf, src->data, src->bytes, &o, err);
+    if (r == LLM_OK) r = llm__model_build(m, &d, err);
+    llm__fp_leave(fp);
+    if (r != LLM_OK) {
+        llm__log(&m->log, LLM__LOG_ERROR, "load failed: %s", err ? err->text : llm_result_text(r));
+        llm__model_free(m);
+        return NULL;
+    }
+    m->load_ms = llm__ms_since(m, start);
+    if (m->bits_reason) llm__log(&m->log, LLM__LOG_WARNING, "the same-bits promise is off: %s", m->bits_reason);
+    llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer, llm__isa_name(m->kernels.isa));
+    llm__ok(err);
+    return m;
+}
+LLM__PUBLIC llm_model *llm_load(const char *path_utf8, const llm_model_desc *desc, llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!path_utf8) { llm__fail(err, LLM_BAD_ARG, "the path is NULL"); return NULL; }
+    src.path = path_utf8;
+    return llm__load(&src, desc, err);
+}
+LLM__PUBLIC llm_model *llm_load_memory(const void *data, size_t bytes, const llm_model_desc *desc, llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!data) { llm__fail(err, LLM_BAD_ARG, "the data is NULL"); return NULL; }
+    src.data = data;
+    src.bytes = bytes;
+    return llm__load(&src, desc, err);
+}
+LLM__PUBLIC llm_model *llm_load_reader(const llm_reader *reader, const llm_model_desc *desc, llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!reader || !reader->read_at) { llm__fail(err, LLM_BAD_ARG, "the reader is NULL or has no read_at"); return NULL; }
+    src.reader = reader;
+    return llm__load(&src, desc, err);
+}
+
+LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
+    llm_info i;
+    uint32_t t;
+    if (!out) return;
+    memset(&i, 0, sizeof i);
+    i.arch = i.name = i.size_label = i.vocab_type = i.pre_tokenizer = i.text_reason = "";
+    i.text_status = LLM_BAD_ARG;
+    if (m) {
+        llm__str s = LLM__ZERO;
+        i.arch = m->arch; i.name = m->name; i.size_label = m->size_label; i.vocab_type = m->vocab_type; i.pre_tokenizer = m->pre_tokenizer;
+        i.text_status = m->vocab.status;
+        i.text_reason = m->vocab.reason;
+        i.n_vocab = m->net.n_vocab; i.n_ctx_train = m->net.n_ctx_train; i.n_embd = m->net.n_embd; i.n_layer = m->net.n_layer;
+        i.n_head = m->net.n_head; i.n_head_kv = m->net.n_head_kv; i.n_expert = m->net.n_expert; i.n_expert_used = m->net.n_expert_used;
+        i.file_bytes = m->gguf.file_bytes;
+        i.weight_bytes = m->gguf.weight_bytes;
+        i.bytes_per_token = m->net.bytes_per_token;
+        for (t = 0; t < m->gguf.n_tensors; t++) i.n_params += m->gguf.tensors[t].n_weights;
+        i.bits_per_weight = i.n_params ? 8.0 * (double)i.weight_bytes / (double)i.n_params : 0.0;
+        i.n_types = llm__type_histogram(&m->gguf, i.types, LLM__COUNT(i.types));
+        i.has_template = llm__gguf_str(&m->gguf, "tokenizer.chat_template", &s, NULL) == LLM_OK && s.n > 0;
+    }
+    llm__give_struct(out, &i, out->struct_bytes, sizeof i);
+}
+LLM__PUBLIC size_t llm_meta(const llm_model *m, const char *key, char *buf, size_t cap) {
+    if (!m || !key || (cap && !buf)) return LLM_FAILED;
+    return llm__gguf_meta_text(&m->gguf, key, buf, cap);
+}
+
+// ---- vocabulary ----
+
+LLM__PUBLIC size_t llm_tokenize(const llm_model *m, const char *text, size_t n, unsigned flags, llm_token *out, size_t cap) {
+    size_t needed = 0;
+    if (!m || (n && !text) || (cap && !out) || m->vocab.status != LLM_OK) return LLM_FAILED;
+    return llm__tok_encode(&m->vocab, &m->heap, llm__str_n(text, n), flags, NULL, 0, out, cap, &needed) == LLM_OK ? needed : LLM_FAILED;
+}
+LLM__PUBLIC size_t llm_detokenize(const llm_model *m, const llm_token *tokens, size_t n, unsigned flags, char *buf, size_t cap) {
+    if (!m || (n && !tokens) || (cap && !buf) || m->vocab.status != LLM_OK) return LLM_FAILED;
+    return llm__tok_decode(&m->vocab, tokens, n, flags, buf, cap);
+}
+LLM__PUBLIC llm_token llm_special_token(const llm_model *m, llm_special which) {
+    return m && (int)which >= 0 && (int)which < 8 && m->vocab.status == LLM_OK ? m->vocab.special[which] : LLM_NO_TOKEN;
+}
+LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) { return m && m->vocab.status == LLM_OK && llm__tok_is_eog(&m->vocab, token); }
+
+#ifndef LLM_NO_CHAT
+LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags, char *buf, size_t cap,
+                                   llm_error *err) {
+    llm__chat chat;
+    llm__prompt p;
+    size_t length = LLM_FAILED;
+    llm__ok(err);
+    if (!m || (n && !messages) || (cap && !buf)) { llm__fail(err, LLM_BAD_ARG, "llm_render_chat: the model, the messages or the buffer is NULL"); return LLM_FAILED; }
+    memset(&p, 0, sizeof p);
+    if (llm__chat_pick(&chat, jinja, &m->gguf, &m->vocab, err) == LLM_OK
+        && llm__chat_render(chat, &m->vocab, messages, n, flags, &m->heap, &p, err) == LLM_OK) {
+        length = p.text.n;
+        if (length) memcpy(buf, p.text.p, LLM__MIN(length, cap));
+        if (length < cap) buf[length] = 0;
+    }
+    llm__prompt_free(&p, &m->heap);
+    return length;
+}
+#else
+LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags, char *buf, size_t cap,
+                                   llm_error *err) {
+    (void)m; (void)jinja; (void)messages; (void)n; (void)flags; (void)buf; (void)cap;
+    llm__fail(err, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    return LLM_FAILED;
+}
+#endif
+
+// ---- context: calls ----
+
+// One caller at a time; the host's floating-point environment is put aside for the length of the call (N0).
+typedef struct llm__call { llm__fpenv fp; } llm__call;
+
+static void llm__publish(llm_ctx *c) {
+    llm_stats_info *s = &c->stats;
+    const llm_model *m = c->model;
+    s->n_threads_asked = m->n_threads_asked;
+    s->n_threads = c->state.n_workers;
+    s->isa = m->kernels.isa;
+    s->mapping = m->gguf.mapping;
+    s->kv_type = c->state.kv.type;
+    s->bits_promise = m->bits_reason == NULL;
+    s->bits_reason = m->bits_reason ? m->bits_reason : "";
+    s->open_ms = m->gguf.open_ms; s->parse_ms = m->gguf.parse_ms; s->vocab_ms = m->vocab_ms; s->load_ms = m->load_ms;
+    s->weight_bytes = m->gguf.weight_bytes;
+    s->kv_bytes = c->state.kv.bytes;
+    s->scratch_bytes = c->state.scratch ? c->state.scratch_bytes : 0;
+    s->bytes_per_token = m->net.bytes_per_token + (s->decode_tokens ? c->kv_bytes_read / s->decode_tokens : 0);
+    s->for_calls_per_token = s->decode_tokens ? (double)c->runs_in_decode / (double)s->decode_tokens : 0.0;
+    s->f16_saturated = llm__atomic_load(&c->state.f16_saturated);
+    s->n_tensors_scalar = llm__count_scalar(&m->net, &m->kernels);
+    while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
+    c->published = *s;
+    llm__atomic_store(&c->stats_lock, 0);
+}
+LLM__PUBLIC void llm_stats(const llm_ctx *ctx, llm_stats_info *out) {
+    llm_ctx *c = (llm_ctx *)(uintptr_t)ctx;                        // the lock is not part of what const promises
+    llm_stats_info s;
+    if (!out) return;
+    memset(&s, 0, sizeof s);
+    s.bits_reason = "";
+    if (c) {
+        while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
+        s = c->published;
+        llm__atomic_store(&c->stats_lock, 0);
+    }
+    llm__give_struct(out, &s, out->struct_bytes, sizeof s);
+}
+
+static bool llm__enter(llm_ctx *c, llm__call *call) {
+    if (llm__atomic_exchange(&c->busy, 1)) return false;
+    call->fp = llm__fp_enter();
+    c->call_us = llm__now(c->model);
+    return true;
+}
+static llm_result llm__leave(llm_ctx *c, const llm__call *call, llm_result r) {
+    if (r == LLM_OK) llm__ok(&c->error);
+    if (r == LLM_CANCELLED) llm__atomic_store(&c->cancel, 0);
+    llm__publish(c);
+    llm__fp_leave(call->fp);
+    llm__atomic_store(&c->busy, 0);
+    return r;
+}
+
+// ---- context: life ----
+
+static void llm__notes_cut(llm_ctx *c, size_t keep) {
+    while (c->n_notes > keep) {
+        c->n_notes--;
+        llm__free(&c->model->heap, c->notes[c->n_notes].role);
+        llm__free(&c->model->heap, c->notes[c->n_notes].content);
+    }
+}
+static bool llm__notes_add(llm_ctx *c, llm__str role, llm__str content) {
+    const llm__heap *h = &c->model->heap;
+    void *p = c->notes;
+    llm__note note;
+    if (!llm__grow(h, &p, &c->cap_notes, c->n_notes + 1, sizeof *c->notes)) return false;
+    c->notes = (llm__note *)p;
+    note.role = llm__copy_text(h, role);
+    note.content = llm__copy_text(h, content);
+    if (!note.role || !note.content) {
+        llm__free(h, note.role);
+        llm__free(h, note.content);
+        return false;
+    }
+    c->notes[c->n_notes++] = note;
+    return true;
+}
+
+static void llm__ctx_free(llm_ctx *c) {
+    const llm__heap *h = &c->model->heap;
+    llm_model *model = c->model;
+    llm__notes_cut(c, 0);
+    llm__free(h, c->notes);
+    llm__state_free(&c->state);
+    llm__sampler_free(&c->sampler, h);
+    llm__stops_free(&c->stops, h);
+    llm__free(h, c->past.v);
+    llm__free(h, c->base.v);
+    llm__free(h, c->raw.p);
+    llm__free(h, c->answer.p);
+    llm__free(h, c->held.p);
+    llm__free(h, c->piece.p);
+    llm__free(h, c->template_text);
+    llm__free(h, c->chat_reason);
+    llm__free(h, c);
+    llm_unload(model);
+}
+LLM__PUBLIC void llm_close(llm_ctx *ctx) {
+    if (ctx) llm__ctx_free(ctx);
+}
+
+static llm_result llm__check_ctx_desc(const llm_ctx_desc *d, llm_error *e) {
+    if (d->kv_type == LLM_KV_Q8_0) return llm__fail(e, LLM_UNSUPPORTED, "kv_type LLM_KV_Q8_0 is not available in this version");
+    if (d->kv_type != LLM_KV_F16 && d->kv_type != LLM_KV_F32) return llm__fail(e, LLM_BAD_ARG, "kv_type: %d is not a value of llm_kv_type", (int)d->kv_type);
+    if (d->template_json) return llm__fail(e, LLM_UNSUPPORTED, "template_json is not available in this version");
+    if (d->grammar || d->json_schema) return llm__fail(e, LLM_UNSUPPORTED, "grammar and json_schema are not available in this version");
+    if (d->n_stop && !d->stop) return llm__fail(e, LLM_BAD_ARG, "n_stop is %u but stop is NULL", d->n_stop);
+    return LLM_OK;
+}
+
+// Picks the rendering. A template that was asked for must be understood; without one of its own, a model still opens for tokens and raw text.
+static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
+#ifndef LLM_NO_CHAT
+    llm_error reason;
+    if (asked) {
+        c->template_text = llm__copy_text(&c->model->heap, llm__str_of(asked));
+        if (!c->template_text) return llm__fail(e, LLM_NO_MEMORY, "no memory for the chat template");
+    }
+    c->chat_result = llm__chat_pick(&c->chat, c->template_text, &c->model->gguf, &c->model->vocab, &reason);
+    if (c->chat_result == LLM_OK) return LLM_OK;
+    if (asked) return llm__fail(e, c->chat_result, "%s", reason.text);
+    c->chat_reason = llm__copy_text(&c->model->heap, llm__str_of(reason.text));
+    return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
+#else
+    c->chat_result = LLM_UNSUPPORTED;
+    c->chat_reason = llm__copy_text(&c->model->heap, llm__str_of("chat templates were left out of this build (LLM_NO_CHAT)"));
+    if (asked) return llm__fail(e, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
+#endif
+}
+
+LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error *err) {
+    llm_ctx_desc d = LLM__ZERO;
+    llm_ctx *c;
+    llm_result r;
+    if (!m) {
+        if (err && err->code >= 0) llm__fail(err, LLM_BAD_ARG, "the model is NULL");
+        return NULL;
+    }
+    if (desc) d = *desc;
+    llm__ok(err);
+    if (llm__check_ctx_desc(&d, err) != LLM_OK) return NULL;
+    if (!d.n_ctx) d.n_ctx = LLM__MIN(4096u, m->net.n_ctx_train);
+    if (d.n_ctx > 0x7fffffffu) d.n_ctx = 0x7fffffffu;
+    if (!d.n_batch) d.n_batch = 512;
+    d.n_batch = LLM__MIN(d.n_batch, d.n_ctx);
+    c = (llm_ctx *)llm__alloc_zero(&m->heap, 1, sizeof *c);
+    if (!c) { llm__fail(err, LLM_NO_MEMORY, "no memory for the context (%U bytes)", (uint64_t)sizeof *c); return NULL; }
+    llm__atomic_add(&m->refs, 1);
+    c->model = m;
+    c->n_ctx = d.n_ctx;
+    c->max_tokens = d.max_tokens;
+    c->trust_content = d.trust_content != 0;
+    c->state.heap = &m->heap;
+    c->state.kv.heap = &m->heap;
+    r = llm__state_init(&c->state, &m->net, &m->kernels, &m->heap, d.n_ctx, d.n_batch, m->pool->n_workers, d.kv_type, err);
+    if (r == LLM_OK) r = llm__sampler_set(&c->sampler, &m->heap, &d.sampling, m->net.n_vocab, err);
+    if (r == LLM_OK) r = llm__stops_set(&c->stops, &m->heap, d.stop, d.n_stop, err);
+    if (r == LLM_OK) r = llm__open_chat(c, d.chat_template, err);
+    if (r != LLM_OK) { llm__ctx_free(c); return NULL; }
+    llm__publish(c);
+    return c;
+}
+
+// ---- tokens in, logits out ----
+
+static llm_result llm__fail_full(llm_ctx *c, uint64_t needed) {
+    return llm__fail(&c->error, LLM_CONTEXT_FULL, "the context needs %U positions, and n_ctx is %u; rewind, shorten the input or raise n_ctx", needed, c->n_ctx);
+}
+
+// Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
+// n_want 1 means the context's own. All or nothing.
+static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, size_t n_want, float *logits, bool progress) {
+    llm_model *m = c->model;
+    llm__state *s = &c->state;
+    const size_t begin = c->n_cached, lag = c->past.n - begin;
+    const uint64_t start = llm__now(m);
+    llm__team team;
+    llm__eval ev = LLM__ZERO;
+    llm_result r = LLM_OK;
+    if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);
+    if (llm__gguf_changed(&m->gguf)) return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+    if (!llm__tokens_add(&m->heap, &c->past, tokens, n)) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for %U tokens", (uint64_t)n);
+    r = llm__state_scratch(s, &c->error);
+    if (r == LLM_OK) {
+        team = llm__team_take(m->pool);
+        ev.team = &team; ev.cancel = &c->cancel; ev.progress = progress ? &m->progress : NULL;
+        ev.tokens = c->past.v + begin; ev.n = lag + n; ev.position = begin;
+        ev.n_want = n_want; ev.logits = logits ? logits : s->logits[1 - s->good];
+        r = llm__fwd_eval(s, &ev, &c->error);
+        llm__team_give(&team);
+    }
+    if (r != LLM_OK) {
+        c->past.n -= n;
+        c->n_cached = llm__kv_rewind(&s->kv, begin);
+        return r;
+    }
+    if (n_want && logits) memcpy(s->logits[1 - s->good], logits + (n_want - 1) * m->net.n_vocab, m->net.n_vocab * sizeof(float));
+    if (n_want) s->good = 1 - s->good;
+    c->has_logits = n_want > 0;
+    c->n_cached = c->past.n;
+    if (ev.n == 1) {
+        c->stats.decode_tokens++;
+        c->stats.decode_ms += llm__ms_since(m, start);
+        c->kv_bytes_read += llm__kv_bytes_at(s, begin);
+        c->runs_in_decode += team.n_runs;
+    } else {
+        c->stats.prefill_tokens += ev.n;
+        c->stats.prefill_ms += llm__ms_since(m, start);
+        c->stats.reevaluated_tokens += lag;
+    }
+    return LLM_OK;
+}
+
+static void llm__stats_reset(llm_ctx *c) {
+    llm_stats_info *s = &c->stats;
+    s->prefill_ms = s->first_token_ms = s->decode_ms = 0.0;
+    s->prefill_tokens = s->decode_tokens = s->reused_tokens = s->reevaluated_tokens = 0;
+    c->kv_bytes_read = c->runs_in_decode = 0;
+}
+
+static llm_result llm__no_memory_for_text(llm_ctx *c) { return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text"); }
+
+// Everything up to here becomes raw tokens; messages are no longer rendered again.
+static bool llm__all_raw(llm_ctx *c) {
+    if (c->past.n > c->base.n && !llm__tokens_add(&c->model->heap, &c->base, NULL, 0)) return false;
+    c->base.n = 0;
+    if (!llm__tokens_add(&c->model->heap, &c->base, c->past.v, c->past.n)) return false;
+    llm__notes_cut(c, 0);
+    c->raw.n = 0;
+    c->base_settled = c->base.n;
+    c->notes_settled = 0;
+    c->fresh = c->answering = false;
+    c->why = c->ended = LLM_STOP_NONE;
+    c->answer.n = c->held.n = 0;
+    return true;
+}
+
+static llm_result llm__check_tokens(llm_ctx *c, const llm_token *tokens, size_t n) {
+    size_t i;
+    if (n && !tokens) return llm__fail(&c->error, LLM_BAD_ARG, "the tokens are NULL");
+    for (i = 0; i < n; i++)
+        if (tokens[i] < 0 || (uint32_t)tokens[i] >= c->model->net.n_vocab)
+            return llm__fail(&c->error, LLM_BAD_ARG, "token %d is not in the vocabulary of %u", (int)tokens[i], c->model->net.n_vocab);
+    return LLM_OK;
+}
+static llm_result llm__eval_tokens(llm_ctx *c, const llm_token *tokens, size_t n, float *all) {
+    llm_result r = llm__check_tokens(c, tokens, n);
+    if (r != LLM_OK || n == 0) return r;
+    if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);
+    if (!llm__tokens_add(&c->model->heap, &c->base, NULL, 0)) return llm__no_memory_for_text(c);
+    if (n > 1) llm__stats_reset(c);
+    r = llm__advance(c, tokens, n, all ? n : 1, all, true);
+    if (r == LLM_OK && !llm__all_raw(c)) r = llm__no_memory_for_text(c);
+    return r;
+}
+LLM__PUBLIC llm_result llm_eval(llm_ctx *c, const llm_token *tokens, size_t n) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    return llm__leave(c, &call, llm__eval_tokens(c, tokens, n, NULL));
+}
+LLM__PUBLIC llm_result llm_eval_all(llm_ctx *c, const llm_token *tokens, size_t n, float *logits) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    if (n && !logits) return llm__leave(c, &call, llm__fail(&c->error, LLM_BAD_ARG, "llm_eval_all: logits is NULL"));
+    return llm__leave(c, &call, llm__eval_tokens(c, tokens, n, logits));
+}
+LLM__PUBLIC const float *llm_logits(const llm_ctx *c) { return c && c->has_logits ? c->state.logits[c->state.good] : NULL; }
+LLM__PUBLIC size_t llm_past(const llm_ctx *c) { return c ? c->past.n : 0; }
+LLM__PUBLIC const llm_error *llm_last_error(const llm_ctx *c) {
+    static const llm_error none = { LLM_BAD_ARG, "the context is NULL" };
+    return c ? &c->error : &none;
+}
+LLM__PUBLIC void llm_cancel(llm_ctx *c) {
+    if (c) llm__atomic_store(&c->cancel, 1);
+}
+
+// The next token by the context's sampling, from logits that are there.
+static llm_result llm__pick(llm_ctx *c, llm_token *token) {
+    return llm__sampler_pick(&c->sampler, &c->model->kernels.v, c->state.logits[c->state.good], c->model->net.n_vocab, c->past.v, c->past.n, token, &c->error);
+}
+LLM__PUBLIC llm_token llm_sample(llm_ctx *c) {
+    llm__call call;
+    llm_token token = LLM_NO_TOKEN;
+    llm_result r = LLM_OK;
+    if (!c || !llm__enter(c, &call)) return LLM_NO_TOKEN;
+    if (c->past.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "nothing has been evaluated yet, so there is nothing to sample from");
+    else if (!c->has_logits && c->n_cached < c->past.n) r = llm__advance(c, NULL, 0, 1, NULL, false);
+    if (r == LLM_OK && !c->has_logits) r = llm__fail(&c->error, LLM_BAD_STATE, "there are no logits after a rewind; evaluate a token first");
+    if (r == LLM_OK) r = llm__pick(c, &token);
+    llm__leave(c, &call, r);
+    return r == LLM_OK ? token : LLM_NO_TOKEN;
+}
+
+// ---- what the conversation should be ----
+
+// Appends text to t as tokens. At the very start of a context stands one BOS, if the vocabulary wants it, whoever wrote it (FR-068).
+static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, const llm__span *plain, size_t n_plain) {
+    const llm__vocab *v = &c->model->vocab;
+    const llm__heap *h = &c->model->heap;
+    const llm_token bos = v->special[LLM_BOS];
+    const bool wants_bos = t->n == 0 && v->add_bos && bos != LLM_NO_TOKEN;
+    const unsigned flags = LLM_PARSE_SPECIAL | (t->n ? (unsigned)LLM_NO_SPACE_PREFIX : 0u);
+    size_t n = 0, room = t->n + 1 + text.n / 3 + 16;
+    llm_result r;
+    void *p;
+    for (;;) {                                                      // usually once: a token is three bytes or more
+        p = t->v;
+        if (!llm__grow(h, &p, &t->cap, room, sizeof *t->v)) return llm__no_memory_for_text(c);
+        t->v = (llm_token *)p;
+        r = llm__tok_encode(v, h, text, flags, plain, n_plain, t->v + t->n + 1, t->cap - t->n - 1, &n);
+        if (r != LLM_OK) return llm__no_memory_for_text(c);
+        if (n <= t->cap - t->n - 1) break;
+        room = t->n + 1 + n;
+    }
+    if (wants_bos && !(n && t->v[1] == bos)) { t->v[t->n] = bos; t->n += n + 1; return LLM_OK; }
+    memmove(t->v + t->n, t->v + t->n + 1, n * sizeof *t->v);
+    t->n += n;
+    return LLM_OK;
+}
+
+#ifndef LLM_NO_CHAT
+// Appends the first n_notes messages as the template writes them. content_end: tokens up to the end of the last message's content.
+static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, bool ask, size_t *content_end) {
+    const llm__heap *h = &c->model->heap;
+    llm__prompt p;
+    llm_message *m = LLM__NEW(h, llm_message, n_notes + 1);
+    llm__tokens content = LLM__ZERO;
+    llm_result r;
+    size_t i;
+    memset(&p, 0, sizeof p);
+    if (!m) return llm__no_memory_for_text(c);
+    for (i = 0; i < n_notes; i++) { m[i].role = c->notes[i].role; m[i].content = c->notes[i].content; }
+    r = llm__chat_render(c->chat, &c->model->vocab, m, n_notes, ask ? LLM_GENERATION_PROMPT : 0u, h, &p, &c->error);
+    if (r == LLM_OK && content_end) {
+        const size_t end = p.n_plain ? p.plain[p.n_plain - 1].end : 0;
+        if (!llm__tokens_add(h, &content, t->v, t->n)) r = llm__no_memory_for_text(c);
+        else r = llm__append_text(c, &content, llm__str_n(p.text.p, end), p.plain, c->trust_content ? 0 : p.n_plain);
+        *content_end = content.n;
+    }
+    if (r == LLM_OK) r = llm__append_text(c, t, llm__str_n(p.text.p, p.text.n), p.plain, c->trust_content ? 0 : p.n_plain);
+    llm__free(h, content.v);
+    llm__free(h, m);
+    llm__prompt_free(&p, h);
+    return r;
+}
+#else
+static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, bool ask, size_t *content_end) {
+    (void)t; (void)n_notes; (void)ask; (void)content_end;
+    return llm__fail(&c->error, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+}
+#endif
+
+// The whole conversation as tokens: base, messages, text fed since. The prompt for an answer ends it if the last word was a message.
+static llm_result llm__target(llm_ctx *c, llm__tokens *t) {
+    llm_result r = LLM_OK;
+    if (!llm__tokens_add(&c->model->heap, t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
+    if (c->n_notes) r = llm__append_notes(c, t, c->n_notes, c->raw.n == 0, NULL);
+    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, t, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    return r;
+}
+
+// Messages and fed text so far become base tokens, so that what comes now stands after them.
+static llm_result llm__bake(llm_ctx *c) {
+    llm__tokens t = LLM__ZERO;
+    llm_result r = LLM_OK;
+    if (!c->raw.n && !c->n_notes) return LLM_OK;
+    if (!llm__tokens_add(&c->model->heap, &t, c->base.v, c->base.n)) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK && c->n_notes) r = llm__append_notes(c, &t, c->n_notes, false, NULL);
+    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &t, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    if (r != LLM_OK) { llm__free(&c->model->heap, t.v); return r; }
+    llm__free(&c->model->heap, c->base.v);
+    c->base = t;
+    llm__notes_cut(c, 0);
+    c->notes_settled = 0;
+    c->raw.n = 0;
+    return LLM_OK;
+}
+
+// The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages.
+static llm_result llm__settle_answer(llm_ctx *c) {
+    llm_result r = LLM_OK;
+    if (!c->answering) return LLM_OK;
+    if (c->n_notes) {
+        if (!llm__notes_add(c, llm__str_of("assistant"), llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n))) return llm__no_memory_for_text(c);
+        c->notes_settled = c->n_notes;
+    } else if (c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING) {         // the stop string itself is not part of it
+        llm__tokens t = LLM__ZERO;
+        if (!llm__tokens_add(&c->model->heap, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
+        if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), NULL, 0);
+        if (r != LLM_OK) { llm__free(&c->model->heap, t.v); return r; }
+        llm__free(&c->model->heap, c->base.v);
+        c->base = t;
+    } else {
+        c->base.n = 0;
+        if (!llm__tokens_add(&c->model->heap, &c->base, c->past.v, c->past.n)) return llm__no_memory_for_text(c);
+    }
+    c->base_settled = c->base.n;
+    c->answering = false;
+    c->ended = LLM_STOP_NONE;
+    c->answer.n = c->held.n = 0;
+    return LLM_OK;
+}
+
+static llm_result llm__text_ready(llm_ctx *c) {
+    if (c->model->vocab.status != LLM_OK) return llm__fail(&c->error, c->model->vocab.status, "%s", c->model->vocab.reason);
+    return LLM_OK;
+}
+static llm_result llm__queue_message(llm_ctx *c, const char *role, const char *text) {
+    llm_result r = llm__text_ready(c);
+    if (r != LLM_OK) return r;
+    if (!role || !text || !*role) return llm__fail(&c->error, LLM_BAD_ARG, "llm_say: the role or the text is missing");
+    if (c->chat_result != LLM_OK) return llm__fail(&c->error, c->chat_result, "%s", c->chat_reason);
+    r = llm__settle_answer(c);
+    if (r == LLM_OK && c->raw.n) r = llm__bake(c);
+    if (r == LLM_OK && !llm__notes_add(c, llm__str_of(role), llm__str_of(text))) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK) c->fresh = true;
+    return r;
+}
+LLM__PUBLIC llm_result llm_say(llm_ctx *c, const char *role, const char *text) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    return llm__leave(c, &call, llm__queue_message(c, role, text));
+}
+static llm_result llm__queue_text(llm_ctx *c, const char *text, size_t n) {
+    llm_result r = llm__text_ready(c);
+    if (r != LLM_OK) return r;
+    if (n && !text) return llm__fail(&c->error, LLM_BAD_ARG, "llm_feed: the text is NULL");
+    r = llm__settle_answer(c);
+    if (r == LLM_OK && !llm__string_add(&c->model->heap, &c->raw, text, n)) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK) c->fresh = true;
+    return r;
+}
+LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    return llm__leave(c, &call, llm__queue_text(c, text, n));
+}
+
+// ---- rewind ----
+
+// Drops the messages that end after n. If what is left of the past is not where the remaining messages end, it is raw from now on.
+static llm_result llm__rewind_notes(llm_ctx *c, size_t n) {
+    const llm__heap *h = &c->model->heap;
+    size_t keep = c->n_notes, end = 0;
+    bool fits = false;
+    llm_result r = LLM_OK;
+    for (; keep && r == LLM_OK; keep--) {
+        llm__tokens t = LLM__ZERO;
+        if (!llm__tokens_add(h, &t, c->base.v, c->base.n)) r = llm__no_memory_for_text(c);
+        if (r == LLM_OK) r = llm__append_notes(c, &t, keep, true, &end);
+        fits = r == LLM_OK && end <= n && memcmp(t.v, c->past.v, LLM__MIN(n, t.n) * sizeof *t.v) == 0;
+        if (fits && n > t.n) fits = false, end = n;                 // more was there than messages say
+        llm__free(h, t.v);
+        if (fits || end == n) break;
+    }
+    if (r != LLM_OK) return r;
+    if (fits || (keep == 0 && n == c->base.n)) {
+        llm__notes_cut(c, keep);
+        c->notes_settled = LLM__MIN(c->notes_settled, keep);
+        return LLM_OK;
+    }
+    c->past.n = n;
+    return llm__all_raw(c) ? LLM_OK : llm__no_memory_for_text(c);
+}
+static llm_result llm__rewind(llm_ctx *c, size_t n) {
+    llm_result r = LLM_OK;
+    if (n > c->past.n) return llm__fail(&c->error, LLM_BAD_ARG, "cannot rewind to %U: the context holds %U tokens", (uint64_t)n, (uint64_t)c->past.n);
+    r = llm__settle_answer(c);
+    if (r != LLM_OK) return r;
+    llm__notes_cut(c, c->notes_settled);                            // input that was waiting
+    c->base.n = c->base_settled;
+    c->raw.n = 0;
+    if (n < c->base.n) { c->base.n = n; llm__notes_cut(c, 0); }
+    else if (c->n_notes) r = llm__rewind_notes(c, n);
+    else c->base.n = LLM__MIN(c->base.n, n);
+    if (r != LLM_OK) return r;
+    c->base_settled = c->base.n;
+    c->notes_settled = LLM__MIN(c->notes_settled, c->n_notes);
+    if (n < c->past.n) c->has_logits = false;
+    c->past.n = n;
+    c->n_cached = llm__kv_rewind(&c->state.kv, LLM__MIN(c->n_cached, n));
+    c->fresh = false;
+    c->why = c->ended = LLM_STOP_NONE;
+    return LLM_OK;
+}
+LLM__PUBLIC llm_result llm_rewind(llm_ctx *c, size_t n_past) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    return llm__leave(c, &call, llm__rewind(c, n_past));
+}
+
+// ---- settings ----
+
+LLM__PUBLIC llm_result llm_set_sampling(llm_ctx *c, const llm_sampling *sampling) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    return llm__leave(c, &call, llm__sampler_set(&c->sampler, &c->model->heap, sampling, c->model->net.n_vocab, &c->error));
+}
+LLM__PUBLIC llm_result llm_set_stop(llm_ctx *c, const char *const *stop, uint32_t n) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    if (n && !stop) return llm__leave(c, &call, llm__fail(&c->error, LLM_BAD_ARG, "llm_set_stop: stop is NULL"));
+    return llm__leave(c, &call, llm__stops_set(&c->stops, &c->model->heap, stop, n, &c->error));
+}
+LLM__PUBLIC llm_result llm_set_max_tokens(llm_ctx *c, uint32_t n) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    c->max_tokens = n;
+    return llm__leave(c, &call, LLM_OK);
+}
+
+// ---- the answer ----
+
+// Makes the cache hold target, keeping what it shares with the past: chunk by chunk, so that a cancel keeps what is done.
+static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
+    size_t common = 0, at;
+    llm_result r = LLM_OK;
+    while (common < target->n && common < c->past.n && target->v[common] == c->past.v[common]) common++;
+    if (common < c->past.n || !c->has_logits) {
+        if (common == target->n && common) common--;                // at least one token, for its logits
+        c->has_logits = false;
+    }
+    c->past.n = common;
+    c->n_cached = llm__kv_rewind(&c->state.kv, LLM__MIN(c->n_cached, common));
+    c->stats.reused_tokens = c->n_cached;
+    for (at = common; r == LLM_OK && at < target->n; ) {
+        const size_t n = LLM__MIN(target->n - at, (size_t)c->state.n_batch);
+        r = llm__advance(c, target->v + at, n, at + n == target->n, NULL, false);
+        at += n;
+        if (r == LLM_OK && at < target->n && c->model->progress.progress_fn
+            && !c->model->progress.progress_fn(c->model->progress.user, 1, (float)at / (float)target->n))
+            r = llm__fail(&c->error, LLM_CANCELLED, "cancelled by the progress callback");
+    }
+    return r;
+}
+
+// Evaluates the waiting input. On failure it is dropped, and the past is what it was.
+static llm_result llm__begin_answer(llm_ctx *c) {
+    const llm__heap *h = &c->model->heap;
+    llm__tokens target = LLM__ZERO, before = LLM__ZERO;
+    llm_result r = llm__target(c, &target);
+    llm__stats_reset(c);
+    if (r == LLM_OK && target.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
+    if (r == LLM_OK && target.n > c->n_ctx) r = llm__fail_full(c, target.n);
+    if (r == LLM_OK && !llm__tokens_add(h, &before, c->past.v, c->past.n)) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK) {
+        r = llm__become(c, &target);
+        if (r != LLM_OK && r != LLM_CANCELLED) {
+            size_t same = LLM__MIN(c->n_cached, before.n);
+            while (same && memcmp(before.v, c->past.v, same * sizeof *before.v) != 0) same--;
+            memcpy(c->past.v, before.v, before.n * sizeof *before.v);         // the past held as much once: there is room
+            c->past.n = before.n;
+            c->n_cached = same;
+            c->has_logits = false;
+        }
+    }
+    llm__free(h, before.v);
+    llm__free(h, target.v);
+    if (r == LLM_CANCELLED) return r;
+    c->fresh = false;
+    if (r != LLM_OK) {
+        llm__notes_cut(c, c->notes_settled);
+        c->base.n = c->base_settled;
+        c->raw.n = 0;
+        return r;
+    }
+    if (c->raw.n) {                                                 // fed text is not rendered again
+        c->base.n = 0;
+        if (!llm__tokens_add(h, &c->base, c->past.v, c->past.n)) return llm__no_memory_for_text(c);
+        llm__notes_cut(c, 0);
+        c->raw.n = 0;
+    }
+    c->base_settled = c->base.n;
+    c->notes_settled = c->n_notes;
+    return LLM_OK;
+}
+
+static void llm__open_answer(llm_ctx *c) {
+    c->answering = true;
+    c->why = c->ended = LLM_STOP_NONE;
+    c->n_answer = 0;
+    c->answer.n = c->held.n = c->n_hold = 0;
+    c->answer_begin = c->past.n;
+    llm__stops_reset(&c->stops);
+}
+
+// Room for n more bytes and a NUL.
+static bool llm__string_room(const llm__heap *h, llm__string *s, size_t n) {
+    void *v = s->p;
+    if (n > SIZE_MAX - s->n - 1 || !llm__grow(h, &v, &s->cap, s->n + n + 1, 1)) return false;
+    s->p = (char *)v;
+    return true;
+}
+
+// Samples one token and appends its text to what is held.
+static llm_result llm__one_token(llm_ctx *c) {
+    const llm__vocab *v = &c->model->vocab;
+    const llm__heap *h = &c->model->heap;
+    llm_token token;
+    size_t n, used, stop;
+    llm_result r = LLM_OK;
+    if (c->n_cached < c->past.n) r = llm__advance(c, NULL, 0, 1, NULL, false);
+    if (r == LLM_OK) r = llm__pick(c, &token);
+    if (r != LLM_OK) return r;
+    if (llm__tok_is_eog(v, token)) { c->ended = LLM_STOP_EOG; return LLM_OK; }
+    n = llm__tok_piece(v, token, 0, NULL, 0);
+    if (n == LLM_FAILED) n = 0;                                     // an id without text: padding of the vocabulary
+    if (!llm__string_room(h, &c->held, n) || !llm__tokens_add(h, &c->past, &token, 1)) return llm__no_memory_for_text(c);
+    c->has_logits = false;
+    c->n_answer++;
+    llm__tok_piece(v, token, 0, c->held.p + c->held.n, n);
+    if (llm__stops_feed(&c->stops, c->held.p + c->held.n, n, &used, &stop)) {
+        c->held.n = c->held.n + used > stop ? c->held.n + used - stop : 0;
+        c->ended = LLM_STOP_STRING;
+        return LLM_OK;
+    }
+    c->held.n += n;
+    c->n_hold = LLM__MIN(stop, c->held.n);
+    return LLM_OK;
+}
+
+// Moves what may be shown of the held text into c->piece: whole characters, nothing that may become a stop string. Once the answer is over
+// the rest goes out too, a broken character as U+FFFD; at a limit, where it may go on, a broken character waits.
+static llm_result llm__cut_piece(llm_ctx *c) {
+    const llm__heap *h = &c->model->heap;
+    const bool over = c->ended != LLM_STOP_NONE && c->ended != LLM_STOP_LIMIT;
+    size_t n = c->ended ? c->held.n : c->held.n - c->n_hold, clean;
+    if (!over) n = llm__utf8_whole(c->held.p, n);
+    c->piece.n = 0;
+    if (n == 0) return LLM_OK;
+    clean = llm__utf8_clean(c->held.p, n, NULL, 0);
+    if (!llm__string_room(h, &c->piece, clean) || !llm__string_room(h, &c->answer, clean)) return llm__no_memory_for_text(c);
+    llm__utf8_clean(c->held.p, n, c->piece.p, clean);
+    c->piece.n = clean;
+    c->piece.p[clean] = 0;
+    llm__string_add(h, &c->answer, c->piece.p, clean);
+    memmove(c->held.p, c->held.p + n, c->held.n - n);
+    c->held.n -= n;
+    c->n_hold = LLM__MIN(c->n_hold, c->held.n);
+    return LLM_OK;
+}
+
+static llm_result llm__next_piece(llm_ctx *c) {
+    llm_result r = LLM_OK;
+    c->piece.n = 0;
+    if (c->fresh) {
+        r = llm__begin_answer(c);
+        if (r == LLM_OK) llm__open_answer(c);
+    } else if (!c->answering && c->why == LLM_STOP_NONE) {          // going on from tokens that were evaluated
+        if (c->past.n == 0) return llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
+        r = llm__text_ready(c);
+        if (r == LLM_OK) llm__open_answer(c);
+    } else if (c->why == LLM_STOP_LIMIT || c->why == LLM_STOP_CANCEL) {
+        if (c->why == LLM_STOP_LIMIT) c->n_answer = 0;
+        c->why = c->ended = LLM_STOP_NONE;
+    } else if (c->why != LLM_STOP_NONE) {
+        return LLM_DONE;
+    }
+    while (r == LLM_OK) {
+        r = llm__cut_piece(c);
+        if (r != LLM_OK || c->piece.n) return r;
+        if (c->ended) { c->why = c->ended; return LLM_DONE; }
+        if (c->max_tokens && c->n_answer >= c->max_tokens) c->ended = LLM_STOP_LIMIT;
+        else if (c->past.n >= c->n_ctx) c->ended = LLM_STOP_CONTEXT;
+        else r = llm__one_token(c);
+    }
+    return r;
+}
+LLM__PUBLIC const char *llm_next(llm_ctx *c, size_t *n) {
+    llm__call call;
+    llm_result r;
+    bool first;
+    if (n) *n = 0;
+    if (!c || !llm__enter(c, &call)) return NULL;
+    first = c->fresh || !c->answering;
+    r = llm__next_piece(c);
+    if (r == LLM_CANCELLED) c->why = LLM_STOP_CANCEL;
+    else if (r < 0) { c->why = LLM_STOP_ERROR; c->fresh = false; }
+    if (first && c->piece.n) c->stats.first_token_ms = llm__ms_since(c->model, c->call_us);
+    llm__leave(c, &call, r == LLM_DONE ? LLM_OK : r);
+    if (r != LLM_OK || !c->piece.n) return NULL;
+    if (n) *n = c->piece.n;
+    return c->piece.p;
+}
+LLM__PUBLIC llm_stop llm_why(const llm_ctx *c) { return c ? c->why : LLM_STOP_ERROR; }
+
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC pop_options
+#endif
+#endif // whole
+#if !defined(LLM__PASS)
+#undef LLM__WHOLE
+#endif
