@@ -339,9 +339,11 @@ LLM_API const llm_error *llm_last_error(const llm_ctx *ctx);
 LLM_API llm_result   llm_eval    (llm_ctx *ctx, const llm_token *tokens, size_t n);    /* all or nothing; splits into n_batch inside */
 LLM_API llm_result   llm_eval_all(llm_ctx *ctx, const llm_token *tokens, size_t n, float *logits);      /* logits: [n][n_vocab] */
 LLM_API const float *llm_logits  (const llm_ctx *ctx);                                 /* [n_vocab] after the last token; NULL if none */
-LLM_API llm_token    llm_sample  (llm_ctx *ctx);                                       /* does not evaluate it; LLM_NO_TOKEN on failure */
+LLM_API llm_token    llm_sample  (llm_ctx *ctx);                                       /* the next token, not evaluated yet; LLM_NO_TOKEN on failure */
 LLM_API size_t       llm_past    (const llm_ctx *ctx);                                 /* tokens in the context */
-LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);                        /* forgets all but the first n_past tokens */
+LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);                        /* forgets all but the first n_past tokens, the messages
+                                                                                          that end after them, and input that waits. Always possible:
+                                                                                          what a sliding window has given back is evaluated again */
 
 /* ---- vocabulary and templates: the return value is the length needed, so truncation is visible; NULL with cap 0 measures ------ */
 

@@ -1,0 +1,205 @@
+# The program: exit codes, errors, streams, JSON, conversations. Its answers are other suites' business; here they need only agree.
+. tests/test.sh
+llm=$BUILD/llm
+tiny=examples/tiny/tiny.gguf
+dir=$TEST_SCRATCH/cli
+[ -x "$llm" ] || { echo "no program at $llm: run make first"; check "the program is built" false; finish; }
+rm -rf "$dir" && mkdir -p "$dir"
+out=$dir/out err=$dir/err
+
+# run_as CODE ARGS...: runs the program; holds if it ends with that code. Input is empty unless $in names a file.
+in=/dev/null
+run_as() {
+    want=$1
+    shift
+    "$llm" "$@" < "$in" > "$out" 2> "$err"
+    code=$?
+    [ $code -eq "$want" ] || { echo "llm $*: code $code, expected $want; stderr: $(head -c 300 "$err")"; return 1; }
+}
+# One sentence on stderr, nothing on stdout.
+one_sentence() { [ ! -s "$out" ] && [ "$(wc -l < "$err")" -eq 1 ] && grep -q '^llm: ..' "$err"; }
+said() { grep -q -e "$1" "$err"; }
+same_text() { cmp -s "$1" "$2"; }
+nonempty() { [ -s "$1" ]; }
+empty() { [ ! -s "$1" ]; }
+refuses() { check "$1: code" run_as "$2" $3; check "$1: one sentence" one_sentence; }
+json() { if [ -n "$python" ]; then "$python" -c "
+import json, sys
+o = json.loads(open('$out', 'rb').read().decode('utf-8'))
+assert $1, o"; else grep -q '^{.*}$' "$out"; fi; }
+python=
+has python3 && python=python3
+[ -n "$python" ] || skip "no python3: JSON is checked for its braces only, and no conversation is held at a terminal"
+
+# -- the command line
+check "no command" run_as 2
+check "no command: usage on stderr" said '^usage: llm'
+for word in --help -h help; do
+    check "$word" run_as 0 $word
+    check "$word: usage on stdout" grep -q '^usage: llm' "$out"
+done
+check "--version" run_as 0 --version
+check "--version: the header's" grep -qx "llm $(sed -n 's/^#define LLM_VERSION_[A-Z]* //p' llm.h | paste -sd. -)" "$out"
+for command in run chat info bench; do
+    check "$command --help" run_as 0 $command --help
+    check "$command --help: on stdout" grep -q "^usage: llm $command" "$out"
+    check "$command --help: nothing on stderr" empty "$err"
+    check "$command -h" run_as 0 $command -h
+    refuses "$command without a model" 2 "$command"
+    refuses "$command with an unknown option" 2 "$command $tiny --no-such-option"
+    refuses "$command with two models" 2 "$command $tiny $tiny"
+    refuses "$command without its value" 2 "$command $tiny $([ $command = info ] && echo --key || echo --threads)"
+done
+refuses "unknown command" 2 "explain $tiny"
+for bad in "--temp warm" "--temp nan" "--temp 0x1" "--temp -1" "--temp=" "-n -1" "-n 1e3" "-n 5x" "-n 99999999999" "--seed -1" \
+           "--seed 18446744073709551616" "--top-p 1.5" "--min-p -0.1" "--top-k 1.5" "--ctx 0" "--threads two" "--batch 0" "--isa mmx" \
+           "--kv f8" "--json=1" "--raw --system x" "-f x"; do
+    refuses "run -p x $bad" 2 "run $tiny -p x $bad"
+done
+refuses "bench --reps 0" 2 "bench $tiny --reps 0"
+refuses "run without a prompt" 2 "run $tiny"
+
+# -- files that are none
+: > "$dir/empty.gguf"
+printf 'This is a text, and a longer one than a header.\n' > "$dir/text.gguf"
+head -c 1000 "$tiny" > "$dir/short.gguf"
+size=$(wc -c < "$tiny")
+head -c $((size - 1)) "$tiny" > "$dir/cut.gguf"
+for bad in /nonexistent/model.gguf "$dir" "$dir/empty.gguf" "$dir/text.gguf" "$dir/short.gguf" "$dir/cut.gguf"; do
+    refuses "run $bad" 1 "run $bad -p hello"
+    refuses "chat $bad" 1 "chat $bad"
+    refuses "info $bad" 1 "info $bad"
+    refuses "info --json $bad" 1 "info $bad --json"
+    refuses "bench $bad" 1 "bench $bad"
+done
+refuses "run -f of a missing file" 1 "run $tiny -f /nonexistent/prompt.txt"
+printf 'a\0b' > "$dir/nul.txt"
+refuses "a NUL in a message" 1 "run $tiny -f $dir/nul.txt"
+
+# -- one prompt, one answer
+ask="Tell me a story about a fox."
+check "run" run_as 0 run $tiny -p "$ask" --temp 0 -n 40
+cp "$out" "$dir/answer"
+check "run: text" nonempty "$out"
+check "run: closing line of timing" said 'load .* ms, first token .* ms, prefill [0-9]* tokens .*tok/s), decode [0-9]* tokens .*tok/s)'
+check "run: ends with a newline" [ -z "$(tail -c 1 "$out")" ]
+check "run --quiet" run_as 0 run $tiny -p "$ask" --temp 0 -n 40 --quiet
+check "run --quiet: the same text" same_text "$out" "$dir/answer"
+check "run --quiet: silent" empty "$err"
+printf '%s\n' "$ask" > "$dir/ask.txt"
+check "run -f" run_as 0 run $tiny -f "$dir/ask.txt" --temp 0 -n 40
+check "run -f: the same text" same_text "$out" "$dir/answer"
+in=$dir/ask.txt
+check "run < stdin" run_as 0 run $tiny --temp 0 -n 40
+check "run < stdin: the same text" same_text "$out" "$dir/answer"
+check "run -f -" run_as 0 run $tiny -f - --temp=0 -n 40
+check "run -f -: the same text" same_text "$out" "$dir/answer"
+in=/dev/null
+for variant in "--threads 1" "--threads 3" "--isa scalar" "--batch 1" "--batch 7" "--read" "--ctx 300"; do
+    check "run $variant" run_as 0 run $tiny -p "$ask" --temp 0 -n 40 $variant
+    check "run $variant: the same text" same_text "$out" "$dir/answer"
+done
+check "run --seed 7" run_as 0 run $tiny -p "$ask" -n 60 --temp 1.5 --seed 7
+cp "$out" "$dir/seven"
+check "run --seed 7 again" run_as 0 run $tiny -p "$ask" -n 60 --temp 1.5 --seed 7 --threads 1
+check "the same seed, the same text" same_text "$out" "$dir/seven"
+check "run --seed 8" run_as 0 run $tiny -p "$ask" -n 60 --temp 1.5 --seed 8
+check "another seed, another text" [ "$(cat "$out")" != "$(cat "$dir/seven")" ]
+check "run --top-k 1" run_as 0 run $tiny -p "$ask" -n 40 --temp 1.5 --top-k 1
+check "--top-k 1 is greedy" same_text "$out" "$dir/answer"
+check "run --raw" run_as 0 run $tiny --raw -p "Once upon a time" --temp 0 -n 10
+check "run --raw: text" nonempty "$out"
+check "--raw differs from a message" [ "$(cat "$out")" != "$(head -c "$(wc -c < "$out")" "$dir/answer")" ]
+check "run --system" run_as 0 run $tiny -p "$ask" --system "You tell stories." --temp 0 -n 10
+check "run --template plain" run_as 0 run $tiny -p "$ask" --template plain --temp 0 -n 10
+refuses "an unknown template" 1 "run $tiny -p x --template nonsense"
+refuses "a context too small" 1 "run $tiny -p Tell_me_a_story_about_a_fox_and_a_bear. --ctx 4"
+if [ -w /dev/full ]; then
+    "$llm" run $tiny -p "$ask" -n 10 > /dev/full 2> "$err"
+    check "a full disk: code 1" [ $? -eq 1 ]
+    check "a full disk: said" said '^llm: cannot write'
+fi
+
+# -- JSON
+check "run --json" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json
+check "run --json: nothing on stderr" empty "$err"
+check "run --json: one line" [ "$(wc -l < "$out")" -eq 1 ]
+check "run --json: shape" json "o['stop'] == 'limit' and o['tokens'] == 5 and isinstance(o['text'], str) and len(o['text']) > 0"
+check "run --json: times" json "all(o[k] >= 0 for k in ('load_ms', 'first_token_ms', 'prefill_ms', 'decode_ms', 'prefill_tok_s', 'decode_tok_s'))"
+check "run --json: what ran" json "o['threads'] >= 1 and len(o['isa']) > 1 and o['mapping'] in ('map', 'read') and isinstance(o['bits_promise'], bool)"
+check "run --json --threads 1 --read" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json --threads 1 --read
+check "run --json: as asked" json "o['threads'] == 1 and o['mapping'] == 'read'"
+check "run to the end" run_as 0 run $tiny -p "$ask" --temp 0 --json
+check "the answer ends by itself" json "o['stop'] == 'eog' and o['tokens'] > 20"
+if [ -n "$python" ]; then
+    word=$(tr -cs 'A-Za-z' '\n' < "$dir/answer" | sed -n 4p)
+    check "run --stop" run_as 0 run $tiny -p "$ask" --temp 0 --json --stop "$word" --stop '@@@'
+    check "run --stop: ends before it" json "o['stop'] == 'string' and '$word' not in o['text'] and open('$dir/answer').read().startswith(o['text'])"
+fi
+check "info" run_as 0 info $tiny
+check "info: types" grep -q '^[A-Z0-9_]* *[0-9]* *[0-9]* *[0-9.]* %' "$out"
+check "info: metadata" grep -q '^general.architecture = llama' "$out"
+check "info: size" grep -q "($size bytes)" "$out"
+check "info --json" run_as 0 info $tiny --json
+check "info --json: shape" json "o['arch'] == 'llama' and o['file_bytes'] == $size and o['text'] is True and o['metadata']['general.architecture'] == 'llama'"
+check "info --json: sums" json "sum(t['n_bytes'] for t in o['types']) == o['weight_bytes'] and sum(t['n_weights'] for t in o['types']) == o['n_params']"
+check "info --json: bits" json "abs(o['bits_per_weight'] - 8.0 * o['weight_bytes'] / o['n_params']) < 0.01"
+check "info --key" run_as 0 info $tiny --key general.architecture
+check "info --key: the value" [ "$(cat "$out")" = llama ]
+refuses "info --key of no key" 1 "info $tiny --key no.such.key"
+check "bench --json" run_as 0 bench $tiny --prompt 16 --gen 8 --reps 2 --threads 2 --json
+check "bench --json: shape" json "o['prompt'] == 16 and o['gen'] == 8 and o['reps'] == 2 and o['depth'] == 0 and o['threads'] >= 1"
+check "bench --json: measured" json "all(o[k] > 0 for k in ('load_ms', 'first_token_ms', 'prefill_tok_s', 'decode_tok_s', 'bytes_per_token', 'file_bytes'))"
+check "bench --json: what ran" json "len(o['cpu']) > 0 and len(o['isa']) > 1 and o['peak_rss_bytes'] >= 0"
+check "bench --depth" run_as 0 bench $tiny --prompt 8 --gen 4 --reps 1 --depth 32 --isa scalar --kv f32
+check "bench: text" grep -q '^decode .* tok/s' "$out"
+
+# -- a model without a vocabulary
+wordless=
+for f in tests/data/llama*.gguf ${LLM_FIXTURES:+"$LLM_FIXTURES/archs/llama-dense.gguf"}; do
+    [ -z "$wordless" ] && [ -r "$f" ] && "$llm" info "$f" --json 2> /dev/null | grep -q '"text": false' && wordless=$f
+done
+if [ -n "$wordless" ]; then
+    refuses "run without a vocabulary" 1 "run $wordless -p hello"
+    refuses "chat without a vocabulary" 1 "chat $wordless"
+    check "info without a vocabulary" run_as 0 info "$wordless"
+    check "info says why there is no text" grep -q 'no text: .' "$out"
+    check "bench without a vocabulary" run_as 0 bench "$wordless" --prompt 4 --gen 2 --reps 1 --json
+    check "bench without a vocabulary: measured" json "o['decode_tok_s'] > 0"
+else
+    skip "no model without a vocabulary in tests/data or LLM_FIXTURES"
+fi
+
+# -- a conversation through a pipe
+printf '%s\n' "/temp 0" "$ask" "/save $dir/talk.md" "/save $dir/ask.txt" "/nonsense" "/temp hot" "/more" "/help" "/quit" "never read" > "$dir/talk.txt"
+in=$dir/talk.txt
+check "chat" run_as 0 chat $tiny -n 40 --seed 1
+check "chat: /save" grep -qx '## assistant' "$dir/talk.md"
+check "chat: /save has the question" grep -qxF "$ask" "$dir/talk.md"
+check "chat: /save keeps other files" grep -qxF "$ask" "$dir/ask.txt"
+check "chat: an existing file is refused" said "ask.txt' exists"
+check "chat: unknown commands are said" said "no command is called '/nonsense'"
+check "chat: a bad temperature is said" said '/temp wants a number'
+check "chat: help" said '^/reset'
+check "chat: stops at /quit" [ "$(grep -c 'tok/s' "$err")" -ge 1 ]
+printf '%s\n' '/temp 0' '/system You tell stories.' "first \\" "second" '"""' "third" "/quit" '"""' "/save $dir/lines.md" '/reset' "/save $dir/none.md" > "$dir/talk.txt"
+check "chat: lines" run_as 0 chat $tiny -n 8 --quiet
+check "chat: a backslash joins lines" grep -qx 'second' "$dir/lines.md"
+check "chat: a block may hold a command's name" grep -qx '/quit' "$dir/lines.md"
+check "chat: /system is in the transcript" grep -qxF 'You tell stories.' "$dir/lines.md"
+check "chat: /reset forgets" [ "$(grep -c '^## user' "$dir/none.md")" -eq 0 ]
+check "chat: --quiet has no timing" [ "$(grep -c 'tok/s' "$err")" -eq 0 ]
+in=/dev/null
+check "chat: an empty input" run_as 0 chat $tiny
+
+# -- a conversation at a terminal
+if [ -n "$python" ] && "$python" -c 'import pty' 2> /dev/null; then
+    "$python" tests/cli_terminal.py "$llm" $tiny "$dir" > "$dir/terminal.log" 2>&1
+    code=$?
+    cat "$dir/terminal.log" | grep -v '^ok' || true
+    passed=$((passed + $(grep -c '^ok' "$dir/terminal.log"))) failed=$((failed + $(grep -c '^failed' "$dir/terminal.log")))
+    check "the terminal script ran through" [ $code -eq 0 ]
+elif [ -n "$python" ]; then
+    lacks "pseudo terminals: no conversation is held at one"
+fi
+finish

@@ -1,0 +1,212 @@
+// Stored types: the table against independent sizes, cards against reference values (dequantized bits and dots), hand-made blocks.
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+#include "test.h"
+
+// ---- a reader for one file, independent of the library's --------------------------------------------------------------------
+
+typedef struct tensor { const uint8_t *data; uint32_t type; uint64_t n, rows; } tensor;
+
+static size_t value_bytes(const uint8_t *p, uint32_t type) {      // metadata of blocks.gguf: scalars and strings only
+    static const uint8_t size[13] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
+    return type == 8 ? 8 + (size_t)llm__le64(p) : size[type];
+}
+static bool same_name(const uint8_t *text, uint64_t length, const char *name) {      // the file writes q4_K
+    uint64_t i;
+    if (length != strlen(name)) return false;
+    for (i = 0; i < length; i++) {
+        int a = text[i] | 32, b = name[i] | 32;
+        if (text[i] != name[i] && (a != b || a < 'a' || a > 'z')) return false;
+    }
+    return true;
+}
+static bool find_tensor(const uint8_t *file, const char *name, tensor *out) {
+    uint64_t n_tensors = llm__le64(file + 8), n_kv = llm__le64(file + 16), i, offset = 0;
+    const uint8_t *p = file + 24;
+    bool found = false;
+    for (i = 0; i < n_kv; i++) {
+        p += 8 + llm__le64(p);
+        p += 4 + value_bytes(p + 4, llm__le32(p));
+    }
+    for (i = 0; i < n_tensors; i++) {
+        uint64_t length = llm__le64(p), dims;
+        const uint8_t *text = p + 8;
+        p = text + length;
+        dims = llm__le32(p);
+        if (same_name(text, length, name)) {
+            found = true;
+            out->n = llm__le64(p + 4);
+            out->rows = dims > 1 ? llm__le64(p + 12) : 1;
+            out->type = llm__le32(p + 4 + 8 * dims);
+            offset = llm__le64(p + 8 + 8 * dims);
+        }
+        p += 4 + 8 * dims + 12;
+    }
+    out->data = file + ((size_t)(p - file) + 31) / 32 * 32 + offset;      // general.alignment is the default
+    return found;
+}
+static bool find_of(const uint8_t *file, const char *kind, int type, tensor *out) {
+    char name[32];
+    sprintf(name, "%s.%s", kind, llm__types[type].name);
+    return find_tensor(file, name, out);
+}
+
+// ---- suites -----------------------------------------------------------------------------------------------------------------
+
+// Bytes per 32 weights from the published bits per weight, not from our structs.
+static void test_table(void) {
+    static const struct { const char *name; uint32_t gguf; double bits; } known[] = {
+        { "F32", 0, 32 }, { "F16", 1, 16 }, { "BF16", 30, 16 }, { "Q4_0", 2, 4.5 }, { "Q4_1", 3, 5 }, { "Q5_0", 6, 5.5 }, { "Q5_1", 7, 6 },
+        { "Q8_0", 8, 8.5 }, { "Q2_K", 10, 2.625 }, { "Q3_K", 11, 3.4375 }, { "Q4_K", 12, 4.5 }, { "Q5_K", 13, 5.5 }, { "Q6_K", 14, 6.5625 } };
+    size_t i, found = 0;
+    uint64_t bytes = 0;
+    SECTION("table");
+    for (i = 0; i < LLM__COUNT(known); i++) {
+        int type = llm__type_of_gguf(known[i].gguf);
+        if (!CHECK(type != LLM__TYPE_NONE)) continue;
+        found++;
+        CHECK_TEXT(llm__types[type].name, known[i].name);
+        CHECK(llm__row_bytes(type, 256 * 7, &bytes) && (double)bytes == 256 * 7 * known[i].bits / 8);
+        CHECK((llm__types[type].load == NULL) != (llm__types[type].unpack == NULL));
+        CHECK(llm__types[type].block_weights % 32 == 0 || llm__types[type].load != NULL);
+    }
+    CHECK_EQ(found, LLM__TYPE_COUNT);
+    CHECK_EQ(llm__type_of_gguf(4), LLM__TYPE_NONE);
+    CHECK_EQ(llm__type_of_gguf(0xffffffffu), LLM__TYPE_NONE);
+    CHECK(!llm__row_bytes(LLM__Q4_0, 33, &bytes));
+    CHECK(!llm__row_bytes(LLM__Q4_K, 128, &bytes));
+    CHECK(!llm__row_bytes(LLM__F32, UINT64_MAX / 2, &bytes));
+    CHECK(!llm__row_bytes(LLM__Q8_0, UINT64_MAX - 31, &bytes));
+    CHECK(llm__row_bytes(LLM__Q8_0, 0, &bytes) && bytes == 0);
+}
+
+// The bits of the reference, from an aligned and from an odd address.
+static void test_dequantize(const uint8_t *file) {
+    int type;
+    SECTION("dequantize");
+    for (type = 0; type < LLM__TYPE_COUNT; type++) {
+        tensor q, f;
+        size_t n, bytes;
+        uint64_t row;
+        uint8_t *odd;
+        float *out;
+        if (type == LLM__F32) continue;                               // the fixture's own currency
+        if (!CHECK(find_of(file, "q", type, &q) && find_of(file, "f", type, &f))) continue;
+        CHECK_EQ(q.type, llm__types[type].gguf_type);
+        CHECK_EQ(f.n * f.rows, q.n * q.rows);
+        n = (size_t)(q.n * q.rows);
+        CHECK(llm__row_bytes(type, n, &row));
+        bytes = (size_t)row;
+        odd = (uint8_t *)malloc(bytes + 1);
+        out = (float *)malloc(n * sizeof *out);
+        llm__dequantize_row(type, q.data, out, n);
+        CHECK(memcmp(out, f.data, n * 4) == 0);
+        memset(out, 0xcc, n * sizeof *out);
+        memcpy(odd + 1, q.data, bytes);
+        llm__dequantize_row(type, odd + 1, out, n);
+        CHECK(memcmp(out, f.data, n * 4) == 0);
+        free(odd);
+        free(out);
+    }
+}
+
+// N3, written out once more: q = round half to even of x * (127 / amax).
+static void quantize(const float *x, size_t n, int8_t *q, float *d) {
+    size_t b, k;
+    for (b = 0; b < n / 32; b++) {
+        float amax = 0, r;
+        for (k = 0; k < 32; k++) amax = LLM__MAX(amax, LLM__MAX(x[b * 32 + k], -x[b * 32 + k]));
+        d[b] = amax / 127.0f;
+        r = amax > 0 ? 127.0f / amax : 0.0f;
+        for (k = 0; k < 32; k++) {
+            float v = x[b * 32 + k] * r, m = (v + 12582912.0f) - 12582912.0f;
+            q[b * 32 + k] = (int8_t)m;
+        }
+    }
+}
+
+// The integers of a card give the same dot as its floats, and both lie near the double-precision product of the reference.
+static void test_dots(const uint8_t *file) {
+    int type;
+    tensor x;
+    SECTION("dots of the cards");
+    if (!CHECK(find_tensor(file, "x", &x))) return;
+    for (type = 0; type < LLM__TYPE_COUNT; type++) {
+        const llm__type_info *t = &llm__types[type];
+        tensor q, y;
+        uint64_t r, row_bytes;
+        uint32_t g, k;
+        float *xf = (float *)malloc((size_t)x.n * 4), *d = (float *)malloc((size_t)x.n / 8);
+        int8_t *a = (int8_t *)malloc((size_t)x.n);
+        if (!t->unpack || !CHECK(find_of(file, "q", type, &q) && find_of(file, "y", type, &y))) { free(xf); free(d); free(a); continue; }
+        CHECK_EQ(q.n, x.n);
+        llm__row_bytes(type, q.n, &row_bytes);
+        memcpy(xf, x.data, (size_t)x.n * 4);
+        quantize(xf, (size_t)x.n, a, d);
+        for (r = 0; r < q.rows; r++) {
+            double sum = 0, from_floats = 0, ww = 0, xx = 0, want = (double)llm__f32_load(y.data + r * 4), far_off;
+            for (g = 0; g < q.n / 32; g++) {
+                const uint8_t *block = q.data + r * row_bytes + g / (t->block_weights / 32) * t->block_bytes;
+                llm__weights32 w;
+                float f[32];
+                double dot = 0, least = 0;
+                t->unpack(block, g % (t->block_weights / 32), &w);
+                llm__dequantize32(&w, t->minima, f);
+                for (k = 0; k < 32; k++) {
+                    dot += (double)w.sub[k / 16] * w.q[k] * a[g * 32 + k];
+                    least += (double)w.mn[k / 16] * a[g * 32 + k];
+                    from_floats += (double)f[k] * (double)xf[g * 32 + k];
+                    ww += (double)f[k] * (double)f[k];
+                    xx += (double)xf[g * 32 + k] * (double)xf[g * 32 + k];
+                }
+                sum += (double)d[g] * ((double)w.s * dot + (t->minima ? (double)w.t * least : 0.0));
+            }
+            far_off = (sum - want) * (sum - want);
+            CHECK(far_off <= 1e-6 * ww * xx);
+            far_off = (from_floats - want) * (from_floats - want);
+            CHECK(far_off <= 1e-12 * ww * xx);
+        }
+        free(xf); free(d); free(a);
+    }
+}
+
+// Blocks that quantizers do not write but files may contain: every code, negative and infinite scales.
+static void test_hostile_blocks(void) {
+    llm__q8_0 b;
+    llm__q6_k k;
+    float out[256];
+    int i;
+    SECTION("hostile blocks");
+    b.d[0] = 0x00; b.d[1] = 0xbc;                                     // -1
+    for (i = 0; i < 32; i++) b.q[i] = (uint8_t)(i * 8);
+    b.q[0] = 0x80;
+    llm__dequantize_row(LLM__Q8_0, &b, out, 32);
+    CHECK(out[0] == 128.0f && out[1] == -8.0f && out[31] == 8.0f && out[16] == 128.0f);
+    memset(&k, 0xff, sizeof k);
+    k.d[0] = 0x00; k.d[1] = 0x40;                                     // 2
+    for (i = 0; i < 16; i++) k.scales[i] = i % 2 ? 0x80 : 0x7f;
+    llm__dequantize_row(LLM__Q6_K, &k, out, 256);
+    CHECK(out[0] == 2.0f * 127 * 31 && out[16] == 2.0f * -128 * 31);
+    b.d[0] = 0x00; b.d[1] = 0x7c;                                     // infinity
+    llm__dequantize_row(LLM__Q8_0, &b, out, 32);
+    CHECK(llm__f32_bits(out[1]) == 0x7f800000u && llm__f32_bits(out[31]) == 0xff800000u);
+    b.d[0] = 0x01; b.d[1] = 0x00;                                     // the smallest subnormal
+    llm__dequantize_row(LLM__Q8_0, &b, out, 32);
+    CHECK(out[1] == 8.0f / 16777216.0f);
+}
+
+int main(void) {
+    const char *path = test_fixture("quants/blocks.gguf");
+    size_t n = 0;
+    uint8_t *file;
+    test_table();
+    test_hostile_blocks();
+    if (!path) { test_skip("quants/blocks.gguf is not there"); return test_done(); }
+    file = test_read(path, &n);
+    if (CHECK(file != NULL && n > 24)) {
+        test_dequantize(file);
+        test_dots(file);
+    }
+    free(file);
+    return test_done();
+}

@@ -1,0 +1,233 @@
+# The two headers as a user's compiler sees them: every compiler here, C and C++, warnings as errors, two files of one program,
+# LLM_STATIC twice, the single file, the macros that leave parts out; what the object exports and what it needs.
+. tests/test.sh
+dir=$TEST_SCRATCH/headers
+rm -rf "$dir" && mkdir -p "$dir"
+tiny=examples/tiny/tiny.gguf
+warnings="-Wall -Wextra -pedantic -Werror"
+
+# builds WHAT COMMAND...: holds if the command succeeds; shows the first lines of what it said otherwise.
+builds() {
+    what=$1
+    shift
+    if "$@" > "$dir/log" 2>&1; then passed=$((passed + 1)); return 0; fi
+    failed=$((failed + 1))
+    echo "failed: $what: $*"
+    head -n 6 "$dir/log"
+    return 1
+}
+
+cat > "$dir/with.c" <<'END'
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+END
+cat > "$dir/without.c" <<'END'
+#include "llm.h"
+#include "llm.h"
+int main(void) { return llm_version() == (LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH) ? 0 : 1; }
+END
+# The library comes last, after headers that have already decided what they show.
+cat > "$dir/late.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <math.h>
+#include <time.h>
+#include "llm.h"
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+#include "llm.h"
+int main(int argc, char **argv) {
+    llm_error e;
+    llm_stats_info s;
+    llm_model_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    memset(&d, 0, sizeof d);
+    d.n_threads = 2;
+    m = llm_load(argc > 1 ? argv[1] : "", &d, &e);
+    c = llm_open(m, NULL, &e);
+    if (!c) { fprintf(stderr, "%s\n", e.text); return 1; }
+    llm_say(c, "user", "hi");
+    while (llm_next(c, NULL)) { }
+    memset(&s, 0, sizeof s);
+    llm_stats(c, &s);
+    printf("mapping=%d threads=%u clock=%d bits=%u %s\n", (int)s.mapping, s.n_threads, s.load_ms > 0 && s.decode_ms > 0, s.bits_promise, s.bits_reason);
+    llm_close(c);
+    llm_unload(m);
+    return 0;
+}
+END
+cat > "$dir/static_a.c" <<'END'
+#define LLM_STATIC
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+extern "C" unsigned other_version(void);
+int main() { return llm_version() == other_version() && llm_type_bytes(8, 32) == 34 ? 0 : 1; }
+END
+cat > "$dir/static_b.c" <<'END'
+#define LLM_STATIC
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+extern "C" unsigned other_version(void);
+unsigned other_version(void) { return llm_version(); }
+END
+
+# -- compilers
+c_compilers= cxx_compilers=
+for cc in gcc clang; do if has $cc; then c_compilers="$c_compilers $cc"; else skip "$cc is not installed"; fi; done
+for cxx in g++ clang++; do if has $cxx; then cxx_compilers="$cxx_compilers $cxx"; else skip "$cxx is not installed"; fi; done
+case " $c_compilers " in *" $CC "*) ;; *) has "${CC:-cc}" && c_compilers="$c_compilers ${CC:-cc}" ;; esac
+
+for cc in $c_compilers; do
+    for std in c99 c11; do
+        builds "$cc -std=$std, declarations" $cc -std=$std $warnings -O2 $CPPFLAGS -I. -c "$dir/without.c" -o "$dir/without.o"
+    done
+    builds "$cc -std=c99, implementation" $cc -std=c99 $warnings -O2 $CPPFLAGS -I. -c "$dir/with.c" -o "$dir/with-$cc.o"
+    builds "$cc -std=c99, two files" $cc -std=c99 "$dir/without.o" "$dir/with-$cc.o" -o "$dir/two" -pthread
+    check "$cc: the program of two files" "$dir/two"
+    builds "$cc -std=c11, late" $cc -std=c11 $warnings -O0 $CPPFLAGS -I. "$dir/late.c" -o "$dir/late" -pthread
+    builds "$cc -std=c99, late" $cc -std=c99 $warnings -O1 $CPPFLAGS -I. "$dir/late.c" -o "$dir/late" -pthread
+    # Strict C99 without any -D still maps, threads and reads the clock.
+    check "$cc: late runs" sh -c "'$dir/late' $tiny > '$dir/late.out'"
+    check "$cc: mapping, threads, clock ($(cat "$dir/late.out"))" grep -q '^mapping=1 threads=2 clock=1 bits=1' "$dir/late.out"
+done
+for cxx in $cxx_compilers; do
+    for std in c++11 c++17; do
+        builds "$cxx -std=$std, declarations" $cxx -x c++ -std=$std $warnings -O2 $CPPFLAGS -I. -c "$dir/without.c" -o "$dir/without.o"
+    done
+    builds "$cxx -std=c++11, implementation" $cxx -x c++ -std=c++11 $warnings -O2 $CPPFLAGS -I. -c "$dir/with.c" -o "$dir/with-$cxx.o"
+    builds "$cxx, two files" $cxx "$dir/without.o" "$dir/with-$cxx.o" -o "$dir/two" -pthread
+    check "$cxx: the program of two files" "$dir/two"
+    builds "$cxx -std=c++11, late" $cxx -x c++ -std=c++11 $warnings -fsyntax-only $CPPFLAGS -I. "$dir/late.c"
+    builds "$cxx -std=c++17, implementation" $cxx -x c++ -std=c++17 $warnings -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
+    builds "$cxx, LLM_STATIC twice" $cxx -x c++ -std=c++11 $warnings -O0 $CPPFLAGS -I. "$dir/static_a.c" "$dir/static_b.c" -o "$dir/static" -pthread
+    check "$cxx: LLM_STATIC twice" "$dir/static"
+done
+# A C program whose implementation is C++, and the other way round.
+if [ -e "$dir/with-g++.o" ] && has gcc; then
+    gcc -std=c99 $CPPFLAGS -I. -c "$dir/without.c" -o "$dir/without.o"
+    builds "C calls C++" g++ "$dir/without.o" "$dir/with-g++.o" -o "$dir/two" -pthread
+    check "C calls C++" "$dir/two"
+    g++ -x c++ $CPPFLAGS -I. -c "$dir/without.c" -o "$dir/without.o"
+    builds "C++ calls C" g++ "$dir/without.o" "$dir/with-gcc.o" -o "$dir/two" -pthread
+    check "C++ calls C" "$dir/two"
+fi
+# More warnings than most projects have.
+strict="-Wshadow -Wundef -Wconversion -Wdouble-promotion -Wcast-qual"
+has gcc && builds "gcc, more warnings" gcc -std=c99 $warnings $strict -Wstrict-prototypes -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
+has clang && builds "clang, more warnings" clang -std=c99 $warnings $strict -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
+has g++ && builds "g++, more warnings" g++ -x c++ -std=c++11 $warnings -Wshadow -Wundef -Wdouble-promotion -Wcast-qual -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
+if has tcc; then
+    builds "tcc" tcc -std=c99 -w $CPPFLAGS -I. "$dir/late.c" -o "$dir/late-tcc" && {
+        "$dir/late-tcc" $tiny > "$dir/late.out"
+        check "tcc: one thread, and the same bits ($(cat "$dir/late.out"))" grep -q '^mapping=1 threads=1 clock=1 bits=1' "$dir/late.out"
+    }
+else
+    skip "tcc is not installed"
+fi
+if has clang; then
+    # MSVC's dialect, as far as clang knows it without Windows headers: the declarations.
+    builds "clang as MSVC, declarations" clang --target=x86_64-pc-windows-msvc -fms-extensions -ffreestanding $warnings -fsyntax-only \
+        -I. "$dir/without.c"
+fi
+if has x86_64-w64-mingw32-gcc; then
+    builds "mingw, implementation" x86_64-w64-mingw32-gcc -std=c99 $warnings -O1 $CPPFLAGS -I. -c "$dir/with.c" -o "$dir/with-mingw.o"
+    builds "mingw, the program" x86_64-w64-mingw32-gcc -std=c99 -Wall -Wextra $CPPFLAGS -I. examples/llm.c -o "$dir/llm.exe"
+fi
+echo '#define LLM_IMPLEMENTATION
+#include "llm.h"
+int main(void) { return 0; }' > "$dir/m32.c"
+if has gcc && gcc -m32 -x c /dev/null -E -include stddef.h > /dev/null 2>&1 && echo '#include <stdlib.h>' | gcc -m32 -x c - -c -o /dev/null 2> /dev/null; then
+    builds "gcc -m32" gcc -m32 -std=c99 $warnings -O1 $CPPFLAGS -I. -c "$dir/m32.c" -o "$dir/m32.o"
+else
+    lacks "32-bit headers: gcc -m32 is not tried"
+fi
+
+# -- macros that leave parts out
+echo 'static void *host_malloc(unsigned long n) { (void)n; return 0; }
+static void host_free(void *p) { (void)p; }' > "$dir/host.h"
+cc=$(echo $c_compilers | cut -d' ' -f1)
+for macros in "-DLLM_NO_STDIO" "-DLLM_NO_MMAP" "-DLLM_NO_THREADS" "-DLLM_NO_SIMD" "-DLLM_NO_STDLIB" "-DLLM_NO_CHAT" "-DLLM_QUIET" "-DLLM_STATIC" \
+              "-DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -DLLM_NO_CHAT" \
+              "-include $dir/host.h -DLLM_MALLOC=host_malloc -DLLM_FREE=host_free"; do
+    builds "$macros" $cc -std=c99 $warnings -O1 $CPPFLAGS $macros -I. -c "$dir/with.c" -o "$dir/macros.o"
+    for cxx in $cxx_compilers; do
+        builds "$cxx $macros" $cxx -x c++ -std=c++11 $warnings -fsyntax-only $CPPFLAGS $macros -I. "$dir/with.c"
+    done
+done
+check "LLM_MALLOC without LLM_FREE is refused" sh -c "! $cc -std=c99 $CPPFLAGS -DLLM_MALLOC=malloc -I. -c '$dir/with.c' -o '$dir/macros.o' 2> '$dir/log'"
+check "and the compiler says why" grep -q 'both LLM_MALLOC and LLM_FREE' "$dir/log"
+printf '#define free broken(\n#define read broken(\n#define open broken(\n#define write broken(\n#define min broken(\n#define max broken(\n' > "$dir/hostile.h"
+cat > "$dir/hostile.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include "hostile.h"
+#include "llm.h"
+int main(void) { return llm_version() ? 0 : 1; }
+END
+builds "declarations under hostile macros" $cc -std=c99 $warnings $CPPFLAGS -I. -c "$dir/hostile.c" -o "$dir/hostile.o"
+
+# -- what the object exports and needs
+if has nm; then
+    for o in "$dir"/with-*.o; do
+        case $o in *mingw*) continue ;; esac
+        name=$(basename "$o" .o)
+        nm -g --defined-only "$o" | awk '{ print $NF }' > "$dir/exports"
+        check "$name exports something" [ -s "$dir/exports" ]
+        check "$name exports only llm_*: $(grep -v '^llm_[^_]' "$dir/exports" | tr '\n' ' ')" sh -c "! grep -qv '^llm_[^_]' '$dir/exports'"
+        sed -n 's/^LLM_API.*[ *]\(llm_[a-z_0-9]*\) *(.*/\1/p' llm.h | sort -u > "$dir/declared"
+        check "$name exports what llm.h declares" sh -c "sort -u '$dir/exports' | cmp -s - '$dir/declared'"
+        nm -u "$o" | awk '{ print $NF }' | sed 's/@.*//' > "$dir/needs"
+        for symbol in printf puts putchar fprintf vfprintf sprintf snprintf vsnprintf fputs fwrite perror exit _exit abort __assert_fail getenv secure_getenv \
+                      strtod strtof strtol atoi atof qsort bsearch rand srand random time localtime setlocale \
+                      exp expf log logf pow powf sin sinf cos cosf tan tanf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf round roundf rint lrint lrintf \
+                      fabsf fmod fmodf ldexp frexp __cxa_throw __cxa_begin_catch _Znwm _Znam _ZdlPv; do
+            check "$name does not call $symbol" sh -c "! grep -qx '$symbol' '$dir/needs'"
+        done
+    done
+    builds "everything left out" $cc -std=c99 -O2 $CPPFLAGS -DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -I. -c "$dir/with.c" -o "$dir/bare.o"
+    # The clock and the number of cores are asked for where there is a system; a host may give its own clock.
+    nm -u "$dir/bare.o" | awk '{ print $NF }' > "$dir/all_needs"
+    grep -vE '^(mem(cpy|move|set|cmp)|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk|clock_gettime|syscall|sysconf)$' "$dir/all_needs" > "$dir/needs"
+    check "with everything left out nothing is needed but mem*, strlen, clock and cores: $(tr '\n' ' ' < "$dir/needs")" [ ! -s "$dir/needs" ]
+    $cc -std=c99 -O2 $CPPFLAGS -DLLM_STATIC -I. -c "$dir/with.c" -o "$dir/static.o" 2> /dev/null
+    check "LLM_STATIC exports nothing" [ -z "$(nm -g --defined-only "$dir/static.o")" ]
+    # Writable data of the file itself would be state outside the objects. `d` and `b` are such symbols; literal tables are `r`.
+    nm "$dir/with-$cc.o" | awk '$2 ~ /^[bBdDcC]$/ { print $3 }' | grep -v '^DW.ref' > "$dir/mutable"
+    check "no mutable file-scope state: $(tr '\n' ' ' < "$dir/mutable")" [ ! -s "$dir/mutable" ]
+else
+    skip "nm is not installed"
+fi
+
+# -- the single file
+if [ -r llm_impl.h ]; then
+    mkdir -p "$dir/single"
+    sh tools/amalgamate.sh llm.h llm_impl.h > "$dir/single/llm.h"
+    cp "$dir/with.c" "$dir/late.c" "$dir/static_a.c" "$dir/static_b.c" "$dir/without.c" "$dir/single"
+    check "the single file includes nothing of ours but itself" sh -c "! grep -E '^ *# *include \"' '$dir/single/llm.h' | grep -v '\"llm.h\"'"
+    builds "single file, C99" $cc -std=c99 $warnings -O2 "$dir/single/with.c" "$dir/single/without.c" -o "$dir/single/two" -pthread
+    check "single file: the program of two files" "$dir/single/two"
+    builds "single file, late" $cc -std=c99 $warnings -O1 "$dir/single/late.c" -o "$dir/single/late" -pthread
+    check "single file: runs" sh -c "'$dir/single/late' $tiny | grep -q '^mapping=1 threads=2 clock=1 bits=1'"
+    for cxx in $cxx_compilers; do
+        builds "single file, $cxx, LLM_STATIC twice" $cxx -x c++ -std=c++11 $warnings -O0 "$dir/single/static_a.c" "$dir/single/static_b.c" \
+            -o "$dir/single/static" -pthread
+        check "single file, $cxx: LLM_STATIC twice" "$dir/single/static"
+    done
+    # -- what a reader is promised
+    grep -nE '^static [^=(]*\([^{]*\);$' llm_impl.h > "$dir/forward"
+    check "no forward declarations: $(head -n 3 "$dir/forward" | tr '\n' ' ')" [ ! -s "$dir/forward" ]
+    awk 'length > 140 { print FILENAME ":" FNR }' llm.h llm_impl.h > "$dir/long"
+    check "no line over 140 columns: $(head -n 5 "$dir/long" | tr '\n' ' ')($(wc -l < "$dir/long") in all)" [ ! -s "$dir/long" ]
+    check "no tabs" sh -c "! grep -n '	' llm.h llm_impl.h"
+fi
+version=$(sed -n 's/^#define LLM_VERSION_[A-Z]* //p' llm.h | paste -sd. -)
+check "the header's first line has its version" sh -c "head -n 1 llm.h | grep -qF 'v$version'"
+check "the newest entry of CHANGELOG.md is the header's version" sh -c "grep -m 1 '^## ' CHANGELOG.md | grep -qF '$version'"
+check "hello.c is the README's program" sh -c "sed -n '/^\`\`\`c$/,/^\`\`\`$/p' README.md | sed '1d;/^\`\`\`$/,\$d' | cmp -s - examples/hello.c"
+
+# -- hello: eleven lines that link without -lm
+builds "hello" ${CC:-cc} -std=c99 $warnings -O2 $CPPFLAGS -I. examples/hello.c -o "$dir/hello" -pthread
+check "hello answers" sh -c "'$dir/hello' $tiny > '$dir/hello.out' && [ \$(wc -c < '$dir/hello.out') -gt 40 ]"
+check "hello says why it cannot" sh -c "! '$dir/hello' /nonexistent.gguf 2> '$dir/hello.err' && [ \$(wc -l < '$dir/hello.err') -eq 1 ]"
+finish

@@ -1,0 +1,227 @@
+// Matrix kernels: every stored type on every instruction set against its scalar card by memcmp, the cards against reference products.
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+#include "test.h"
+
+enum { MAX_ROWS = 40, MAX_TOKENS = 9, GUARD = 3, LD = MAX_ROWS + GUARD };
+
+static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX_VNNI, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON, LLM_ISA_NEON_DOTPROD,
+                                LLM_ISA_NEON_I8MM, LLM_ISA_WASM128, LLM_ISA_RVV };
+
+// What a case is made of; hostile ones are legal bytes that no quantizer writes.
+enum { ORDINARY, ALL_PLUS, ALL_MINUS, OPPOSED, ANY_SCALES, ODD_ACTIVATIONS, N_MOODS };
+
+typedef struct problem {
+    int type;
+    uint32_t cols;
+    size_t row_bytes;
+    uint8_t *w;                    // at an odd address, exactly as long as the rows
+    uint8_t *w_base;
+    llm__acts x;
+    float *want;                   // [MAX_TOKENS][LD]
+} problem;
+
+static uint32_t random32(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 32);
+}
+
+// Random bytes until every scale of the block is a modest number.
+static void random_block(const llm__type_info *t, uint8_t *block, int mood, uint64_t *state) {
+    for (;;) {
+        uint32_t i, j, fine = 0;
+        for (i = 0; i < t->block_bytes; i++) block[i] = (uint8_t)random32(state);
+        if (mood == ALL_PLUS || mood == OPPOSED) for (i = 0; i < t->block_bytes; i++) block[i] = (uint8_t)(random32(state) % 8 ? 0xff : 0x7f);
+        if (mood == ALL_MINUS) for (i = 0; i < t->block_bytes; i++) block[i] = (uint8_t)(random32(state) % 8 ? 0x80 : 0x00);
+        if (mood == ANY_SCALES) return;
+        for (j = 0; j < t->block_weights / 32; j++) {
+            llm__weights32 w;
+            if (mood == ALL_PLUS || mood == ALL_MINUS || mood == OPPOSED) {     // the largest integers, whatever they cost; a scale of 1 to 2
+                uint8_t scale[2] = { (uint8_t)random32(state), 0x3d };
+                uint32_t at = t->block_weights == 32 ? 0 : t->block_bytes - 2;
+                memcpy(block + (t->gguf_type == 12 || t->gguf_type == 13 ? 0 : at), scale, 2);
+                if (t->minima) memcpy(block + (t->gguf_type == 10 ? 80 : 2), scale, 2);
+            }
+            t->unpack(block, j, &w);
+            fine += w.s < 60000.0f && w.s > -60000.0f && (!t->minima || (w.t < 60000.0f && w.t > -60000.0f));
+        }
+        if (fine == t->block_weights / 32) return;
+    }
+}
+static void random_acts(llm__acts *x, int mood, uint64_t *state) {
+    static const uint32_t odd[8] = { 0, 1, 0x7f800000u, 0x7fc00000u, 0x7f7fffffu, 0x00800000u, 0x3f800000u, 0x3f800001u };
+    size_t i, n = (size_t)x->n * x->n_tokens;
+    for (i = 0; i < n; i++) {
+        x->q[i] = (int8_t)((int)(random32(state) % 255) - 127);
+        if (mood == ALL_PLUS || mood == ALL_MINUS) x->q[i] = 127;
+        if (mood == OPPOSED) x->q[i] = -127;
+    }
+    for (i = 0; i < n / 32; i++) {
+        x->d[i] = (float)(random32(state) % 1000) * 0.001f;
+        if (mood == ODD_ACTIVATIONS) x->d[i] = llm__bits_f32(odd[random32(state) % 8]);
+    }
+    for (i = 0; i < n / 16; i++) {
+        int k, sum = 0;
+        for (k = 0; k < 16; k++) sum += x->q[i * 16 + (size_t)k];
+        x->s16[i] = (int16_t)sum;
+    }
+}
+static void problem_make(problem *p, int type, uint32_t cols, int mood, uint64_t seed) {
+    const llm__type_info *t = &llm__types[type];
+    uint64_t bytes;
+    size_t i, n;
+    p->type = type;
+    p->cols = cols;
+    CHECK(llm__row_bytes(type, cols, &bytes));
+    p->row_bytes = (size_t)bytes;
+    n = p->row_bytes * MAX_ROWS;
+    p->w_base = (uint8_t *)malloc(n + 1);
+    p->w = p->w_base + 1;
+    for (i = 0; i < n; i += t->block_bytes) random_block(t, p->w + i, mood, &seed);
+    p->x.f = NULL;
+    p->x.n = cols;
+    p->x.n_tokens = MAX_TOKENS;
+    p->x.q = (int8_t *)malloc((size_t)cols * MAX_TOKENS);
+    p->x.d = (float *)malloc((size_t)cols / 32 * MAX_TOKENS * sizeof(float));
+    p->x.s16 = (int16_t *)malloc((size_t)cols / 16 * MAX_TOKENS * sizeof(int16_t));
+    p->want = (float *)malloc(LD * MAX_TOKENS * sizeof(float));
+    random_acts(&p->x, mood, &seed);
+}
+static void problem_free(problem *p) {
+    free(p->w_base); free(p->x.q); free(p->x.d); free(p->x.s16); free(p->want);
+}
+static llm__tile tile_of(const problem *p, uint32_t row, uint32_t n_rows, uint32_t token, uint32_t n_tokens, float *out, void *panel) {
+    llm__tile t;
+    t.w = p->w + row * p->row_bytes;
+    t.row_bytes = p->row_bytes;
+    t.n_rows = n_rows;
+    t.n_cols = p->cols;
+    t.x = &p->x;
+    t.token = token;
+    t.n_tokens = n_tokens;
+    t.out = out + token * LD + row;
+    t.ld = LD;
+    t.panel = panel;
+    return t;
+}
+
+// Equal bits; any NaN equals any other: a result that has one is refused, so its payload cannot be seen.
+static bool same(float a, float b) { return llm__f32_bits(a) == llm__f32_bits(b) || (llm__f32_is_nan(a) && llm__f32_is_nan(b)); }
+
+// The tile is right and nothing beside it is touched.
+static bool tile_is(const problem *p, const float *out, uint32_t row, uint32_t n_rows, uint32_t token, uint32_t n_tokens) {
+    uint32_t t, r;
+    for (t = 0; t < MAX_TOKENS; t++)
+        for (r = 0; r < LD; r++) {
+            bool inside = t >= token && t - token < n_tokens && r >= row && r - row < n_rows;
+            if (inside ? !same(out[t * LD + r], p->want[t * LD + r]) : llm__f32_bits(out[t * LD + r]) != 0xc3c3c3c3u) return false;
+        }
+    return true;
+}
+static bool run_tile(const problem *p, llm__matmul_fn fn, uint32_t row, uint32_t n_rows, uint32_t token, uint32_t n_tokens, float *out, void *panel) {
+    llm__tile t = tile_of(p, row, n_rows, token, n_tokens, out, panel);
+    memset(out, 0xc3, LD * MAX_TOKENS * sizeof(float));
+    fn(&t);
+    return tile_is(p, out, row, n_rows, token, n_tokens);
+}
+
+// All shapes of a tile against the card; returns the number that differ.
+static unsigned shapes_that_differ(const problem *p, llm__matmul_fn fn, bool every_shape, float *out, void *panel) {
+    uint32_t rows, tokens, step = every_shape ? 1 : 13;
+    unsigned bad = 0;
+    for (rows = 1; rows <= MAX_ROWS; rows += step)
+        for (tokens = 1; tokens <= MAX_TOKENS; tokens++) {
+            bad += !run_tile(p, fn, 0, rows, 0, tokens, out, panel);
+            bad += !run_tile(p, fn, MAX_ROWS - rows, rows, MAX_TOKENS - tokens, tokens, out, panel);
+        }
+    return bad;
+}
+
+static void test_type(const llm__kernels *k, const llm__kernels *scalar, int type, void *panel) {
+    static const uint32_t blocks[4] = { 1, 3, 17, 35 };      // of 32: less than, and more than, what a panel holds; of 256: 1, 3, 5
+    float *out = (float *)malloc(LD * MAX_TOKENS * sizeof(float));
+    uint32_t i, n;
+    int mood;
+    for (i = 0; i < 4; i++)
+        for (mood = 0; mood < N_MOODS; mood++) {
+            problem p;
+            llm__tile t;
+            n = llm__types[type].block_weights > 32 && blocks[i] > 3 ? 5 : blocks[i];
+            problem_make(&p, type, n * llm__types[type].block_weights, mood, 1000u * (unsigned)type + 10u * i + (unsigned)mood);
+            t = tile_of(&p, 0, MAX_ROWS, 0, MAX_TOKENS, p.want, panel);
+            scalar->decode[type](&t);
+            CHECK_EQ(shapes_that_differ(&p, k->decode[type], mood == ORDINARY, out, panel), 0);
+            CHECK_EQ(shapes_that_differ(&p, k->prefill[type], mood == ORDINARY, out, panel), 0);
+            problem_free(&p);
+        }
+    free(out);
+}
+
+static void test_against_scalar(void) {
+    llm__kernels scalar;
+    llm_error e;
+    size_t i;
+    int type;
+    void *base = malloc((size_t)llm__panel_bytes(8192) + 64);
+    void *panel = (uint8_t *)base + (64 - (uintptr_t)base % 64);
+    CHECK_EQ(llm__kernels_pick(&scalar, LLM_ISA_SCALAR, &e), LLM_OK);
+    for (i = 0; i < LLM__COUNT(isas); i++) {
+        llm__kernels k;
+        SECTION(llm__isa_name(isas[i]));
+        if (!llm__isa_compiled(isas[i]) || !llm__isa_on_cpu(isas[i])) {
+            CHECK_EQ(llm__kernels_pick(&k, isas[i], &e), LLM_UNSUPPORTED);
+            CHECK(strstr(e.text, llm__isa_name(isas[i])) == e.text);
+            if (llm__isa_compiled(isas[i])) test_lacks(e.text);
+            continue;
+        }
+        if (!CHECK_EQ(llm__kernels_pick(&k, isas[i], &e), LLM_OK)) continue;
+        CHECK_EQ(k.isa, isas[i]);
+        for (type = 0; type < LLM__TYPE_COUNT; type++) {
+            CHECK(k.decode[type] != NULL && k.prefill[type] != NULL);
+            if (!llm__types[type].unpack) continue;          // floats: the suite of the vectors
+            CHECK_EQ(k.accelerated[type], k.decode[type] != scalar.decode[type]);
+            CHECK_EQ(k.accelerated[type], k.prefill[type] != scalar.prefill[type]);
+            SECTION(llm__types[type].name);
+            test_type(&k, &scalar, type, panel);
+        }
+    }
+    free(base);
+}
+
+static void test_pick(void) {
+    llm__kernels k;
+    llm_error e;
+    SECTION("choice");
+    CHECK_EQ(llm__kernels_pick(&k, LLM_ISA_AUTO, &e), LLM_OK);
+    CHECK(k.isa != LLM_ISA_AUTO && llm__isa_compiled(k.isa) && llm__isa_on_cpu(k.isa));
+    CHECK_EQ(e.code, LLM_OK);
+    CHECK_EQ(llm__kernels_pick(&k, LLM_ISA_RVV, &e), LLM_UNSUPPORTED);
+    CHECK_TEXT(e.text, "RISC-V vector is not part of this build");
+    CHECK_EQ(llm__kernels_pick(&k, (llm_isa)99, NULL), LLM_UNSUPPORTED);
+    CHECK_TEXT(llm__isa_name((llm_isa)99), "?");
+    CHECK(llm__panel_bytes(32) > 0 && llm__panel_bytes(32) % 32 == 0);
+}
+
+// A dot that can be followed by hand: q8_0 with d = 0.5, weights 1..32, activations all 2 with d = 0.25: 528 * 2 * 0.125.
+static void test_by_hand(void) {
+    uint8_t row[34] = { 0x00, 0x38 };
+    int8_t q[32];
+    int16_t s16[2] = { 32, 32 };
+    float d = 0.25f, out = -1;
+    llm__acts x;
+    llm__tile t;
+    int i;
+    SECTION("by hand");
+    for (i = 0; i < 32; i++) { row[2 + i] = (uint8_t)(i + 1); q[i] = 2; }
+    x.f = NULL; x.q = q; x.d = &d; x.s16 = s16; x.n = 32; x.n_tokens = 1;
+    t.w = row; t.row_bytes = 34; t.n_rows = 1; t.n_cols = 32; t.x = &x; t.token = 0; t.n_tokens = 1; t.out = &out; t.ld = 1; t.panel = NULL;
+    llm__matmul_card(&t, LLM__Q8_0);
+    CHECK(out == 132.0f);
+}
+
+int main(void) {
+    test_pick();
+    test_by_hand();
+    test_against_scalar();
+    return test_done();
+}
