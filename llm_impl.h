@@ -98,18 +98,21 @@
 #define LLM__NOINLINE     __attribute__((noinline))
 #define LLM__UNUSED       __attribute__((unused))
 #define LLM__PREFETCH(p)  __builtin_prefetch(p)
+#define LLM__PREFETCH_L2(p)  __builtin_prefetch((p), 0, 2)      // read, not worth the first cache
 #elif LLM__MSVC
 #define LLM__TARGET(isa)
 #define LLM__INLINE       static __forceinline
 #define LLM__NOINLINE     __declspec(noinline)
 #define LLM__UNUSED
 #define LLM__PREFETCH(p)  ((void)(p))
+#define LLM__PREFETCH_L2(p)  ((void)(p))
 #else
 #define LLM__TARGET(isa)
 #define LLM__INLINE       static inline
 #define LLM__NOINLINE
 #define LLM__UNUSED
 #define LLM__PREFETCH(p)  ((void)(p))
+#define LLM__PREFETCH_L2(p)  ((void)(p))
 #endif
 
 #include <stdarg.h>
@@ -2782,7 +2785,7 @@ static size_t llm__gguf_meta_text(const llm__gguf *g, const char *key, char *buf
 //            instruction set adds in the same order, and gives the same bits, by construction. Never here: integer dot products
 //            (kernels), shapes of a model (forward).
 //
-//            In order: the shared types; numbers needed at load (binary64); lanes of each instruction set; the kernels; the passes.
+//            In order: the shared types; square root, powers, angles; the lanes of each instruction set; the kernels; the passes.
 //            To add an instruction set: the primitives `llm__v_*_isa` and one pass.
 
 #ifndef LLM__SELF
@@ -3036,11 +3039,6 @@ static void llm__cos_sin(uint64_t turns, float *cosine, float *sine) {
 // Asks for n bytes (a multiple of 64) from p + offset on, into the second cache. They may lie behind the end of the tensor: nothing is
 // read there. Into the first cache it was 63-78 % of the rate of reading alone, into the second 81-98 % (Zen 4): its own 24 places for
 // lines under way stay free for the loads.
-#if LLM__GNUC
-#define LLM__PREFETCH_L2(p)  __builtin_prefetch((p), 0, 2)
-#else
-#define LLM__PREFETCH_L2(p)  LLM__PREFETCH(p)
-#endif
 LLM__INLINE void llm__prefetch(const uint8_t *p, size_t offset, size_t n) {
     uintptr_t at = (uintptr_t)p + offset;
     size_t i;
@@ -3735,7 +3733,8 @@ LLM__VI void LLM__V(scores2)(float *s0, float *s1, const float *q0, const float 
 }
 // Scores -> weights b = exp(s - m). Returns what o has to be multiplied with. What is not seen becomes exp(-inf) = +0, and +0 changes
 // no lane of the sum.
-LLM__NOINLINE static LLM__VT float LLM__V(soften)(float *s, uint32_t lo, uint32_t hi, const llm__attend *a, llm__attn_part *part, bool first) {
+LLM__NOINLINE static LLM__VT float LLM__V(soften)(float *s, uint32_t lo, uint32_t hi, const llm__attend *a, llm__attn_part *part,
+                                                    bool first) {
     LLM__V16 scale = LLM__V(v_set)(a->scale), cap = LLM__V(v_set)(a->softcap), acc = LLM__V(v_set)(0.0f), x, m;
     uint32_t begin = lo & ~15u, end = (hi + 15u) & ~15u, i;
     float highest, before = part->m;
@@ -8980,6 +8979,8 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
       : src->reader ? llm__gguf_open_reader(&m->gguf, src->reader, &o, err)
       : llm__gguf_open_memory(&m->gguf, src->data, src->bytes, &o, err);
     if (r == LLM_OK) r = llm__model_build(m, &d, err);
+    if (r == LLM_OK && m->progress.progress_fn && !m->progress.progress_fn(m->progress.user, 0, 1.0f))
+        r = llm__fail(err, LLM_CANCELLED, "the load was cancelled by the progress callback");
     m->load_ms = llm__ms_since(m, start);
     llm__fp_leave(fp);
     if (r != LLM_OK) {

@@ -344,7 +344,7 @@ static void context_fields(void) {
     memset(&d, 0, sizeof d); d.sampling.temperature = -1;    refuse_open(m, &d, LLM_BAD_ARG, LLM_BAD_ARG, "temperature");
     memset(&d, 0, sizeof d); d.sampling.n_bias = 1;          refuse_open(m, &d, LLM_BAD_ARG, LLM_BAD_ARG, "bias");
     for (k = 0; k < 2; k++) {                                // a limit is not a reservation, however high
-        memset(&d, 0, sizeof d); d.n_batch = 0xffffffffu; d.n_ctx = k ? 0xffffffffu : 64;
+        memset(&d, 0, sizeof d); d.n_ctx = k ? 0xffffffffu : 64; d.n_batch = k ? 0 : 0xffffffffu;
         c = open_ctx(m, &d);
         if (CHECK(c != NULL)) CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);
         llm_close(c);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // What the operating system says can be replaced: mapping fails above a limit, a file system calls itself FUSE.
 #if defined(__linux__) && defined(__GLIBC__)
@@ -39,6 +40,12 @@ static int shim_fstatfs(int fd, struct statfs *s) {
 #include "llm.h"
 #include "test.h"
 #include "gguf_writer.h"
+
+#if defined(LLM_NO_MMAP)
+#define CAN_MAP 0
+#else
+#define CAN_MAP 1
+#endif
 
 // ---- a heap that counts, refuses the k-th request, and has a budget
 
@@ -105,7 +112,7 @@ static void open_by(opened *o, int route, const unsigned char *bytes, size_t n, 
     const char *path = test_scratch("test_gguf.gguf");
     llm_reader r;
     o->odd = NULL;
-    opts->mapping = route == BY_MAP ? LLM_MAP : route == BY_READ ? LLM_READ : LLM_MAP_AUTO;
+    opts->mapping = route == BY_MAP && CAN_MAP ? LLM_MAP : route == BY_READ ? LLM_READ : LLM_MAP_AUTO;
     switch (route) {
     case BY_MEMORY: o->r = llm__gguf_open_memory(&o->g, bytes, n, opts, &o->e); break;
     case BY_ODD_MEMORY:
@@ -302,10 +309,10 @@ static void test_routes(void) {
         test_tensors(&o.g);
         if (!route) first = touch_all(&o.g);
         CHECK(touch_all(&o.g) == first);
-        CHECK(o.g.mapping == (route == BY_READ || route == BY_READER || route == BY_BYTES ? LLM_READ : LLM_MAP));
+        CHECK(o.g.mapping == (route == BY_READ || route == BY_READER || route == BY_BYTES || (route == BY_MAP && !CAN_MAP) ? LLM_READ : LLM_MAP));
         if (route == BY_MEMORY)                                          // FR-030: nothing is copied
             CHECK(o.g.tensors[0].data == bytes + w.data_at && c.largest < 4096);
-        if (route == BY_MAP || route == BY_MEMORY) CHECK(c.total < 8192);
+        if ((route == BY_MAP && CAN_MAP) || route == BY_MEMORY) CHECK(c.total < 8192);
         close_by(&o);
         CHECK(c.live == 0);
         llm__gguf_close(&o.g);                                           // closed twice, and never opened
@@ -856,6 +863,11 @@ static void test_changed(void) {
     llm__gguf g;
     llm_error e;
     SECTION("a file that changes under its mapping");
+    if (!CAN_MAP) {
+        test_lacks("mapping in this build");
+        free(bytes);
+        return;
+    }
     options(&opts, &h);
     opts.mapping = LLM_MAP;
     CHECK(test_write(path, bytes, n));
@@ -880,7 +892,7 @@ static void test_changed(void) {
 // ---- the operating system says no
 
 static void test_mapping(void) {
-#if SHIM
+#if SHIM && CAN_MAP
     static unsigned char large[3 * 65536];
     static const uint64_t dims[1] = { 65536 / 4 };
     gguf_writer w;
@@ -957,7 +969,7 @@ static void test_mapping(void) {
     free(bytes);
 #else
     SECTION("the operating system says no");
-    test_lacks("mapping that can be made to fail (glibc only)");
+    test_lacks("mapping that can be made to fail (glibc only, not with LLM_NO_MMAP)");
 #endif
 }
 
@@ -973,6 +985,8 @@ static void test_large_file(void) {
     llm__gguf g;
     llm_error e;
     llm_result r;
+    llm__os_file file;
+    llm__os_map map;
     FILE *f;
     uint64_t at;
     SECTION("FR-093 a tensor beyond 4 GB");
@@ -982,25 +996,30 @@ static void test_large_file(void) {
     bytes = gw_end(&w, &n);
     at = (uint64_t)w.data_at + dims[0] * dims[1] * 4;
     gw_patch(bytes, gw_value(bytes, n, "last") + 16, at - w.data_at, 8);
-    f = fopen(path, "wb");
-#if SHIM
+#if SHIM && CAN_MAP
+    f = fopen64(path, "wb");
     if (!CHECK(f && fwrite(bytes, 1, w.data_at, f) == w.data_at)) { free(bytes); return; }
-    if (fseeko(f, (off_t)at, SEEK_SET) || fwrite(pattern, 1, 160, f) != 160 || fclose(f)) {
+    if (fseeko64(f, (off64_t)at, SEEK_SET) || fwrite(pattern, 1, 160, f) != 160 || fclose(f)) {
         test_lacks("room for a sparse file of 4.3 GB");
     } else {
         options(&opts, &h);
         r = llm__gguf_open_path(&g, path, &opts, &e);
-        CHECK(r == LLM_OK);
-        if (r == LLM_OK) {
+        if (sizeof(size_t) < 8) {                                        // 4.3 GB of weights have no room; the places are right all the same
+            CHECK(r == LLM_UNSUPPORTED && strstr(e.text, "'hole'") && strstr(e.text, "address space"));
+        } else if (CHECK(r == LLM_OK)) {
             CHECK(memcmp(g.tensors[1].data, pattern, 160) == 0 && g.tensors[0].data[0] == 0);
-            CHECK(llm__os_file_read(&g.shards[0].file, at, pattern + 2000, 160, &e) == LLM_OK && !memcmp(pattern, pattern + 2000, 160));
             llm__gguf_close(&g);
         }
+        memset(&file, 0, sizeof file);
+        CHECK(llm__os_file_open(&file, path, &e) == LLM_OK && file.size == at + 160);
+        CHECK(llm__os_file_read(&file, at, pattern + 2000, 160, &e) == LLM_OK && !memcmp(pattern, pattern + 2000, 160));
+        CHECK(llm__os_map_file(&map, &file, at + 1, 159, &e) == LLM_OK && !memcmp(pattern + 1, map.data, 159));
+        llm__os_unmap(&map);
+        llm__os_file_close(&file);
         CHECK(c.live == 0);
     }
 #else
-    (void)opts; (void)g; (void)e; (void)r; (void)h; (void)at;
-    if (f) fclose(f);
+    (void)opts; (void)g; (void)e; (void)r; (void)h; (void)at; (void)file; (void)map; (void)f;
     test_lacks("sparse files");
 #endif
     remove(path);
@@ -1043,12 +1062,14 @@ static void test_mutations(void) {
     free(bytes);
 }
 
-static uint64_t vocabulary_us(uint64_t n_tokens) {
+// CPU time, the least of nine: other programs do not count.
+static double vocabulary_time(uint64_t n_tokens) {
     gguf_writer w;
     size_t n;
     unsigned char *bytes;
     char token[40];
-    uint64_t i, best = UINT64_MAX, t;
+    uint64_t i;
+    double best = 1e30, t;
     int k;
     counter c;
     llm__heap h = counted(&c);
@@ -1061,9 +1082,9 @@ static uint64_t vocabulary_us(uint64_t n_tokens) {
     bytes = gw_end(&w, &n);
     options(&opts, &h);
     for (k = 0; k < 9; k++) {
-        t = llm__os_now_us();
+        t = (double)clock();
         CHECK(llm__gguf_open_memory(&g, bytes, n, &opts, &e) == LLM_OK);
-        t = llm__os_now_us() - t;
+        t = (double)clock() - t;
         llm__gguf_close(&g);
         if (t < best) best = t;
     }
@@ -1071,15 +1092,16 @@ static uint64_t vocabulary_us(uint64_t n_tokens) {
     return best;
 }
 static void test_time(void) {
-    uint64_t one, two, i;
+    double one, two;
+    uint64_t i;
     gguf_writer w;
     size_t n;
     unsigned char *bytes;
     char name[24];
     SECTION("FR-003 the checks take linear time");
-    one = vocabulary_us(150000);
-    two = vocabulary_us(300000);
-    CHECK(two <= one * 5 / 2 + 1000);
+    one = vocabulary_time(150000);
+    two = vocabulary_time(300000);
+    CHECK(two <= one * 2.5 + 0.001 * CLOCKS_PER_SEC);
     SECTION("60000 keys");
     gw_begin(&w);
     for (i = 0; i < 60000; i++) { sprintf(name, "k%lu", (unsigned long)(i * 7919 % 60000)); gw_u32(&w, name, (uint32_t)i); }

@@ -62,6 +62,19 @@ static llm_result subject_open_bytes(subject *s, const void *bytes, size_t n, co
     o.heap = h;
     return subject_parse(s, llm__gguf_open_memory(&s->g, bytes, n, &o, e), h, e);
 }
+static const char *fixture(const char *name, const char *extension) {
+    char path[128];
+    sprintf(path, "vocab/%s%s", name, extension);
+    return test_fixture(path);
+}
+// False when the fixtures are not here; what does not load is a failure.
+static bool subject_fixture(subject *s, const char *name) {
+    llm_error e;
+    if (!fixture(name, ".gguf")) { test_skip("fixtures/vocab is not here"); return false; }
+    if (CHECK_EQ(subject_open(s, fixture(name, ".gguf"), &e), LLM_OK)) return true;
+    printf("  %s\n", e.text);
+    return false;
+}
 static void subject_close(subject *s, const llm__heap *h) {
     if (!s->open) return;
     llm__vocab_free(&s->v, h);
@@ -86,12 +99,6 @@ static bool gives(const subject *s, const char *text, size_t n, unsigned flags, 
     }
     return i == count;
 }
-static const char *fixture(const char *name, const char *extension) {
-    char path[128];
-    sprintf(path, "vocab/%s%s", name, extension);
-    return test_fixture(path);
-}
-
 // --- building small files
 
 typedef struct file { unsigned char bytes[1 << 16]; size_t n; unsigned keys; } file;
@@ -112,7 +119,11 @@ static void file_key(file *f, const char *key, uint32_t type) {
 }
 static void file_string(file *f, const char *key, const char *value) { file_key(f, key, LLM__GGUF_STRING); put_text(f, value); }
 static void file_u32(file *f, const char *key, uint32_t value) { file_key(f, key, LLM__GGUF_U32); put_u32(f, value); }
-static void file_array(file *f, const char *key, uint32_t type, uint64_t n) { file_key(f, key, LLM__GGUF_ARRAY); put_u32(f, type); put_u64(f, n); }
+static void file_array(file *f, const char *key, uint32_t type, uint64_t n) {
+    file_key(f, key, LLM__GGUF_ARRAY);
+    put_u32(f, type);
+    put_u64(f, n);
+}
 // An array of strings out of one text, cut at `~`.
 static void file_strings(file *f, const char *key, const char *list) {
     const char *p;
@@ -150,18 +161,18 @@ static void test_classes(void) {
     CHECK(llm__uc_class(0x110000) == LLM__UC_OTHER && llm__uc_class(0xffffffffu) == LLM__UC_OTHER);
 }
 static unsigned put_utf8(char *p, uint32_t c) {                // a plain encoder, surrogates and all
-    if (c < 0x80) { p[0] = (char)c; return 1; }
-    if (c < 0x800) { p[0] = (char)(0xc0 | c >> 6); p[1] = (char)(0x80 | (c & 63)); return 2; }
-    if (c < 0x10000) { p[0] = (char)(0xe0 | c >> 12); p[1] = (char)(0x80 | (c >> 6 & 63)); p[2] = (char)(0x80 | (c & 63)); return 3; }
-    p[0] = (char)(0xf0 | c >> 18);
-    p[1] = (char)(0x80 | (c >> 12 & 63));
-    p[2] = (char)(0x80 | (c >> 6 & 63));
-    p[3] = (char)(0x80 | (c & 63));
-    return 4;
+    unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4, i;
+    static const unsigned char lead[5] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    for (i = n - 1; i > 0; i--, c >>= 6) p[i] = (char)(0x80 | (c & 63));
+    p[0] = (char)(lead[n] | c);
+    return n;
 }
 static void test_utf8(void) {
-    static const char *const bad[] = { "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
-        "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xfe", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3(", "\xe2\x82(", "\xf0\x9f\x98(", "\xe2(\xa1" };
+    static const char *const bad[] = {
+        "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
+        "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xfe", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3(",
+        "\xe2\x82(", "\xf0\x9f\x98(", "\xe2(\xa1"
+    };
     uint32_t c, length;
     size_t i;
     char p[8], out[64];
@@ -172,7 +183,8 @@ static void test_utf8(void) {
         bool surrogate = c >= 0xd800 && c < 0xe000;
         uint32_t got = llm__utf8_get(p, n, &length);
         same = same && (surrogate ? got == LLM__UTF8_BAD && length == 1 : got == c && length == n);
-        for (i = 1; i < n && !surrogate; i++) same = same && llm__utf8_get(p, i, &length) == LLM__UTF8_BAD && llm__utf8_whole(p, i) == 0;
+        for (i = 1; i < n && !surrogate; i++)
+            same = same && llm__utf8_get(p, i, &length) == LLM__UTF8_BAD && llm__utf8_whole(p, i) == 0;
         same = same && (surrogate || llm__utf8_whole(p, n) == n);
     }
     CHECK(same);
@@ -257,10 +269,8 @@ static void test_ids(void) {
     int i;
     for (i = 0; i < N_VOCABULARIES; i++) {
         static subject s;
-        llm_error e;
         SECTION(vocabularies[i]);
-        if (!fixture(vocabularies[i], ".gguf")) { test_skip("fixtures/vocab is not here"); return; }
-        if (!CHECK_EQ(subject_open(&s, fixture(vocabularies[i], ".gguf"), &e), LLM_OK)) { printf("  %s\n", e.text); continue; }
+        if (!subject_fixture(&s, vocabularies[i])) return;
         CHECK_EQ(s.v.status, LLM_OK);
         CHECK_TEXT(s.v.pre_name, i == 6 ? "gemma4" : i >= 4 ? "" : vocabularies[i]);
         check_cases(&s, vocabularies[i]);
@@ -298,7 +308,8 @@ static void test_real(void) {
         sprintf(path, "%s.gguf", names[i]);
         model = test_model(path);
         sprintf(path, "real/%s.exact.json", names[i]);
-        if (!model || !test_fixture(path)) { test_skip(model ? "fixtures/real is not here" : "the real models are not here (tests/get_models.sh)"); return; }
+        if (!model) { test_skip("the real models are not here (tests/get_models.sh)"); return; }
+        if (!test_fixture(path)) { test_skip("fixtures/real is not here"); return; }
         if (!CHECK_EQ(subject_open(&s, model, &e), LLM_OK)) continue;
         json = (char *)test_read(test_fixture(path), &n);
         for (p = json; p && (p = strstr(p, "\"prompt\":\"")) != NULL; count++) {
@@ -316,11 +327,12 @@ static void test_real(void) {
     }
 }
 
-// FR-062, FR-063: where the implicit space goes, and that it can be switched off. Ids by llama.cpp, the last column for the same file with
-// tokenizer.ggml.add_space_prefix = false.
+// FR-062, FR-063: where the implicit space goes, and that it can be switched off. Ids by llama.cpp, the last two columns for the same
+// file with tokenizer.ggml.add_space_prefix = false.
 static void test_space_prefix(void) {
     static const struct { const char *text, *flags0, *both, *off0, *off_both; } cases[] = {
-        { "<s>[INST] Hi", "529 29879 24566 25580 29962 6324", "1 1 518 25580 29962 6324", "29966 29879 24566 25580 29962 6324", "1 1 29961 25580 29962 6324" },
+        { "<s>[INST] Hi", "529 29879 24566 25580 29962 6324", "1 1 518 25580 29962 6324", "29966 29879 24566 25580 29962 6324",
+          "1 1 29961 25580 29962 6324" },
         { "  two", "259 1023", "1 259 1023", "29871 1023", "1 29871 1023" },
         { "a</s>b</s> c", "263 829 29879 29958 29890 829 29879 29958 274", "1 263 2 289 2 29871 274",
           "29874 829 29879 29958 29890 829 29879 29958 274", "1 29874 2 29890 2 274" },
@@ -331,10 +343,9 @@ static void test_space_prefix(void) {
         { "", "", "1", "", "1" },
     };
     static subject s;
-    llm_error e;
     size_t i;
     SECTION("space prefix");
-    if (!fixture("llama-spm", ".gguf") || subject_open(&s, fixture("llama-spm", ".gguf"), &e) != LLM_OK) { test_skip("fixtures/vocab is not here"); return; }
+    if (!subject_fixture(&s, "llama-spm")) return;
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t n = strlen(cases[i].text);
         CHECK(gives(&s, cases[i].text, n, 0, cases[i].flags0));
@@ -351,7 +362,7 @@ static void test_space_prefix(void) {
     CHECK(llm__tok_decode(&s.v, tokens, 2, 0, text_out, 3) == 11 && memcmp(text_out, "Helx", 4) == 0);
     CHECK_EQ(llm__tok_decode(&s.v, tokens, 2, 0, NULL, 0), 11);
     subject_close(&s, &plain_heap);
-    if (subject_open(&s, fixture("phi-3", ".gguf"), &e) != LLM_OK) return;
+    if (!subject_fixture(&s, "phi-3")) return;
     CHECK(gives(&s, "<|user|>\n Hi <|end|>\n<|assistant|>", 34, LLM_PARSE_SPECIAL, "32010 6324 29871 32007 32001"));
     CHECK(gives(&s, "<|user|> \n\t Hi", 14, LLM_PARSE_SPECIAL, "32010 6324"));
     CHECK(gives(&s, "<s> x</s> y", 11, LLM_PARSE_SPECIAL, "1 29871 921 2 343"));
@@ -371,9 +382,8 @@ static void check_spans(const char *name, const char *opening, const char *conte
     char text[256];
     llm__span span[2];
     size_t n = 0, length, free_marks;
-    llm_error e;
     SECTION(name);
-    if (!fixture(name, ".gguf") || subject_open(&s, fixture(name, ".gguf"), &e) != LLM_OK) { test_skip("fixtures/vocab is not here"); return; }
+    if (!subject_fixture(&s, name)) return;
     sprintf(text, "%s%s%s%s", opening, content, closing, content);
     length = strlen(text);
     span[0].begin = strlen(opening);
@@ -465,11 +475,10 @@ static void test_overlaps(void) {
 // FR-066: the tokens that end an answer, by id. FR-068: whether BOS is added.
 static void check_ends(const char *name, const char *ends, bool bos, llm_token eot) {
     static subject s;
-    llm_error e;
     uint32_t t, n = 0;
     char *end;
     SECTION(name);
-    if (!fixture(name, ".gguf") || subject_open(&s, fixture(name, ".gguf"), &e) != LLM_OK) { test_skip("fixtures/vocab is not here"); return; }
+    if (!subject_fixture(&s, name)) return;
     for (t = 0; t < s.v.n_tokens; t++) n += llm__tok_is_eog(&s.v, (llm_token)t);
     for (; *ends; ends = end, n--) CHECK(llm__tok_is_eog(&s.v, (llm_token)strtol(ends, &end, 10)));
     CHECK_EQ(n, 0);
@@ -634,6 +643,23 @@ static void test_wrong_types(void) {
     bad_array(&f, "tokenizer.ggml.eos_token_ids", LLM__GGUF_F32, 2);
     check_bad(&f, "tokenizer.ggml.eos_token_ids", "INT32", "FLOAT32");
 }
+// -1 is how some files say "none".
+static void test_minus_one(void) {
+    static file f;
+    static subject s;
+    llm_error e;
+    SECTION("ids below zero");
+    tiny_file(&f, "qwen2");
+    file_key(&f, "tokenizer.ggml.bos_token_id", LLM__GGUF_I32);
+    put_u32(&f, 0xffffffffu);
+    file_key(&f, "tokenizer.ggml.eos_token_id", LLM__GGUF_U8);
+    f.bytes[f.n++] = 4;
+    CHECK_EQ(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e), LLM_OK);
+    CHECK_EQ(s.v.special[LLM_BOS], LLM_NO_TOKEN);
+    CHECK_EQ(s.v.special[LLM_EOS], 4);
+    CHECK(llm__tok_is_eog(&s.v, 4));
+    subject_close(&s, &plain_heap);
+}
 // Sound types, senseless values: nothing crashes, loops or reads past the end.
 static void test_hostile(void) {
     static file f;
@@ -708,7 +734,8 @@ static void test_no_memory(void) {
                 size_t live = c.live;
                 c.refuse_from = c.calls + refuse;
                 n = 99;
-                r = llm__tok_encode(&s.v, &h, llm__str_of("\xff" "abcabc<xy> abc xy \n12"), LLM_PARSE_SPECIAL, NULL, 0, tokens, MAX_TOKENS, &n);
+                r = llm__tok_encode(&s.v, &h, llm__str_of("\xff" "abcabc<xy> abc xy \n12"), LLM_PARSE_SPECIAL, NULL, 0, tokens,
+                                    MAX_TOKENS, &n);
                 CHECK_EQ(c.live, live);
                 CHECK(r == LLM_OK ? n > 5 : n == 0);
             }
@@ -740,9 +767,8 @@ static void test_long_runs(void) {
     size_t i, k, u, from;
     for (i = 0; i < N_VOCABULARIES; i++) {
         static subject s;
-        llm_error e;
         SECTION(vocabularies[i]);
-        if (!fixture(vocabularies[i], ".gguf") || subject_open(&s, fixture(vocabularies[i], ".gguf"), &e) != LLM_OK) { test_skip("fixtures/vocab is not here"); break; }
+        if (!subject_fixture(&s, vocabularies[i])) break;
         for (u = 0; u < sizeof units / sizeof *units; u++) {
             size_t length = strlen(units[u]);
             double short_time = 1e9, long_time = 1e9;
@@ -764,12 +790,14 @@ static void test_long_runs(void) {
                 CHECK_EQ(j.result, LLM_OK);
             }
             // Eight times the text: n log n gives 8 to 10, n squared 64.
-            if (!CHECK(long_time < 30 * short_time + 0.05)) printf("  %s, unit %u: %.3f s and %.3f s\n", vocabularies[i], (unsigned)u, short_time, long_time);
+            if (!CHECK(long_time < 30 * short_time + 0.05))
+                printf("  %s, unit %u: %.3f s and %.3f s\n", vocabularies[i], (unsigned)u, short_time, long_time);
             // Nothing is lost: the pieces, one by one, are the text (less the space that was put in front).
             for (k = 0, from = 0; k < j.count; k++) {
                 char piece[512];
                 size_t n = llm__tok_piece(&s.v, out[k], LLM_SHOW_SPECIAL, piece, sizeof piece), skip = k == 0 && s.v.space_prefix;
-                if (n == LLM_FAILED || n > sizeof piece || n < skip || n - skip > j.n - from || memcmp(text + from, piece + skip, n - skip) != 0) break;
+                if (n == LLM_FAILED || n > sizeof piece || n < skip || n - skip > j.n - from) break;
+                if (memcmp(text + from, piece + skip, n - skip) != 0) break;
                 from += n - skip;
             }
             CHECK(k == j.count && from == j.n);
@@ -786,7 +814,7 @@ static void test_load_time(void) {
     llm_error e;
     int i;
     SECTION("load time");
-    if (!fixture("qwen2", ".gguf") || subject_open(&s, fixture("qwen2", ".gguf"), &e) != LLM_OK) { test_skip("fixtures/vocab is not here"); return; }
+    if (!subject_fixture(&s, "qwen2")) return;
     for (i = 0; i < 9; i++) {
         llm__vocab v;
         begin = seconds();
@@ -809,7 +837,7 @@ static void test_random_bytes(void) {
         static subject s;
         llm_error e;
         SECTION(vocabularies[i]);
-        if (!fixture(vocabularies[i], ".gguf") || subject_open(&s, fixture(vocabularies[i], ".gguf"), &e) != LLM_OK) { test_skip("fixtures/vocab is not here"); return; }
+        if (!subject_fixture(&s, vocabularies[i])) return;
         for (k = 0; k < 2000; k++) {
             char text[64], clean[256];
             size_t n, count, length, j;
@@ -843,6 +871,7 @@ int main(void) {
     test_missing_pre();
     test_unusable();
     test_wrong_types();
+    test_minus_one();
     test_hostile();
     test_no_memory();
     test_random_bytes();

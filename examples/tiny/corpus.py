@@ -43,23 +43,40 @@ ADJECTIVES = """little small tiny brave kind shy clever happy curious funny lazy
     magic wise poor rich angry scared lost strange quick slow noisy busy dirty shiny""".split()
 
 FACTS = {
-    "fox": "{H} had a long red tail", "bear": "{H} liked honey", "rabbit": "{H} had soft long ears", "mouse": "{H} was small but very fast",
-    "cat": "{H} slept in the sun all day", "dog": "{H} loved to run after sticks", "owl": "{H} could see in the dark", "frog": "{H} could jump very far",
-    "duck": "{H} loved the rain", "hen": "{H} laid one egg every morning", "horse": "{H} could run like the wind", "cow": "{H} liked fresh grass",
-    "pig": "{H} loved to roll in the mud", "sheep": "{H} had thick white wool", "goat": "{H} ate almost everything", "wolf": "{H} sang to the moon at night",
-    "squirrel": "{H} kept nuts in a hollow tree", "badger": "{H} was good at digging", "mole": "{H} could not see very well", "beaver": "{H} built fine dams",
-    "turtle": "{H} carried its house on its back", "snake": "{H} liked to lie on warm stones", "crow": "{H} collected shiny things", "swan": "{H} had a long white neck",
-    "spider": "{H} made beautiful webs", "ant": "{H} worked all day long", "bee": "{H} flew from flower to flower", "fish": "{H} had silver skin",
-    "whale": "{H} was as big as a house", "shark": "{H} had very many teeth", "crab": "{H} always walked sideways", "lion": "{H} had a golden mane",
-    "tiger": "{H} had black stripes", "monkey": "{H} loved to swing in the trees", "elephant": "{H} had a long nose", "giraffe": "{H} had a very long neck",
-    "dragon": "{H} could breathe fire", "dinosaur": "{H} was taller than the trees", "butterfly": "{H} had wings of many colours", "moth": "{H} loved the light of the moon",
-    "robot": "{H} was made of metal and could count very fast", "star": "{H} shone brightly every night", "cloud": "{H} was white and soft", "tree": "{H} had deep roots",
-    "leaf": "{H} danced in the wind", "river": "{H} never stood still", "boat": "{H} had a white sail", "train": "{H} was never late", "bus": "{H} had big round wheels",
-    "kite": "{H} had a long tail", "book": "{H} was full of stories", "candle": "{H} gave a warm light", "mirror": "{H} saw everyone's face", "broom": "{H} kept the house clean",
-    "rocket": "{H} had been to the moon", "snowman": "{H} had a carrot for a nose", "bell": "{H} had a clear voice", "drum": "{H} was loud and proud", "puppet": "{H} had long strings",
-    "king": "{H} had a crown that was too big", "queen": "{H} had a garden full of roses", "witch": "{H} had a black hat", "giant": "{H} was taller than a house",
-    "farmer": "{H} had three cows", "baker": "{H} got up before the sun", "fisherman": "{H} had a small boat", "prince": "{H} had a white horse", "princess": "{H} had a golden crown",
-    "fairy": "{H} had tiny wings", "grandmother": "{H} made the best soup", "dancer": "{H} never stood still", "nurse": "{H} helped everyone"}
+    "fox": "{H} had a long red tail", "bear": "{H} liked honey", "rabbit": "{H} had soft long ears",
+        "mouse": "{H} was small but very fast",
+    "cat": "{H} slept in the sun all day", "dog": "{H} loved to run after sticks", "owl": "{H} could see in the dark",
+        "frog": "{H} could jump very far",
+    "duck": "{H} loved the rain", "hen": "{H} laid one egg every morning", "horse": "{H} could run like the wind",
+        "cow": "{H} liked fresh grass",
+    "pig": "{H} loved to roll in the mud", "sheep": "{H} had thick white wool", "goat": "{H} ate almost everything",
+        "wolf": "{H} sang to the moon at night",
+    "squirrel": "{H} kept nuts in a hollow tree", "badger": "{H} was good at digging", "mole": "{H} could not see very well",
+        "beaver": "{H} built fine dams",
+    "turtle": "{H} carried its house on its back", "snake": "{H} liked to lie on warm stones", "crow": "{H} collected shiny things",
+        "swan": "{H} had a long white neck",
+    "spider": "{H} made beautiful webs", "ant": "{H} worked all day long", "bee": "{H} flew from flower to flower",
+        "fish": "{H} had silver skin",
+    "whale": "{H} was as big as a house", "shark": "{H} had very many teeth", "crab": "{H} always walked sideways",
+        "lion": "{H} had a golden mane",
+    "tiger": "{H} had black stripes", "monkey": "{H} loved to swing in the trees", "elephant": "{H} had a long nose",
+        "giraffe": "{H} had a very long neck",
+    "dragon": "{H} could breathe fire", "dinosaur": "{H} was taller than the trees", "butterfly": "{H} had wings of many colours",
+        "moth": "{H} loved the light of the moon",
+    "robot": "{H} was made of metal and could count very fast", "star": "{H} shone brightly every night",
+        "cloud": "{H} was white and soft", "tree": "{H} had deep roots",
+    "leaf": "{H} danced in the wind", "river": "{H} never stood still", "boat": "{H} had a white sail", "train": "{H} was never late",
+        "bus": "{H} had big round wheels",
+    "kite": "{H} had a long tail", "book": "{H} was full of stories", "candle": "{H} gave a warm light",
+        "mirror": "{H} saw everyone's face", "broom": "{H} kept the house clean",
+    "rocket": "{H} had been to the moon", "snowman": "{H} had a carrot for a nose", "bell": "{H} had a clear voice",
+        "drum": "{H} was loud and proud", "puppet": "{H} had long strings",
+    "king": "{H} had a crown that was too big", "queen": "{H} had a garden full of roses", "witch": "{H} had a black hat",
+        "giant": "{H} was taller than a house",
+    "farmer": "{H} had three cows", "baker": "{H} got up before the sun", "fisherman": "{H} had a small boat",
+        "prince": "{H} had a white horse", "princess": "{H} had a golden crown",
+    "fairy": "{H} had tiny wings", "grandmother": "{H} made the best soup", "dancer": "{H} never stood still",
+        "nurse": "{H} helped everyone"}
 
 HOMES = ["in a small village", "at the edge of the forest", "near the sea", "on a green hill", "by a quiet river",
          "in a little town", "in a big city", "at the end of a long road", "in a sunny valley", "behind an old mill",
@@ -72,16 +89,19 @@ ASKED_PLACES = ["in the forest", "in a castle", "on the moon", "by the sea", "at
                 "in the snow", "under the sea", "in a big city", "in the jungle", "on an island", "in a cave", "in space",
                 "in the mountains", "at the zoo", "in the garden", "on a ship", "in the kitchen", "in a small town", "at the beach"]
 
-TITLES = {"King": "he", "Queen": "she", "Princess": "she", "Prince": "he", "Captain": "he", "Doctor": "she", "Mr.": "he", "Mrs.": "she", "Uncle": "he", "Aunt": "she"}
+TITLES = {"King": "he", "Queen": "she", "Princess": "she", "Prince": "he", "Captain": "he", "Doctor": "she", "Mr.": "he",
+    "Mrs.": "she", "Uncle": "he", "Aunt": "she"}
 ROLES = {"Mr.": "man", "Mrs.": "woman", "Uncle": "old man", "Aunt": "old woman"}
 
-ONSETS = "b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kn l m n p pl pr qu r s sc sh sk sl sm sn sp st str sw t th tr tw v w wh y z".split() + [""]
+ONSETS = """b bl br c ch cl cr d dr f fl fr g gl gr h j k kl kn l m n p pl pr qu r s sc sh sk sl sm sn sp st str sw t th tr tw v w wh
+    y z""".split() + [""]
 VOWELS = "a a a e e e i i i o o o u u ai ea ee oa oo ou y ie au".split()
 CODAS = "b ck d ff g k l ll lt m mp n nd ng nk nt p r rd rk rm rn rt s sh sk ss st t th x z".split() + [""] * 14
 ENDINGS = "er le et ing y ow o a in on ard ish el ock ie us ia um en or ette ant is".split() + [""] * 8
 
 
-CURES = ["{F} told {o} a secret: everyone is afraid of something", "{F} took {o} by the hand and counted to ten", "{F} sang a brave old song with {o}",
+CURES = ["{F} told {o} a secret: everyone is afraid of something", "{F} took {o} by the hand and counted to ten",
+    "{F} sang a brave old song with {o}",
          "{F} made such a funny face that {H} had to laugh"]
 
 
@@ -126,13 +146,15 @@ PLOTS = {
                              ("scarf", "on a branch"), ("ring", "at the bottom of the well"), ("drum", "behind the door"),
                              ("book", "under a bench"), ("bell", "in a bird's nest"), ("map", "between two stones"),
                              ("spoon", "in the soup"), ("kite", "at the top of a tree"), ("button", "in a pocket")]), [
-        ["{day}, {H} could not find {s} {thing}.", "{day}, {H} lost {s} {thing}.", "{day}, {s} {thing} was gone, and {H} began to worry."],
+        ["{day}, {H} could not find {s} {thing}.", "{day}, {H} lost {s} {thing}.",
+            "{day}, {s} {thing} was gone, and {H} began to worry."],
         ["{h} looked everywhere, but it was not there.", "{H} looked in every room and behind every tree, but found nothing.",
          "{h} looked up and down and felt very sad."],
         ["{meet} \"What is wrong?\" asked {F}.", "{meet} \"Why do you look so sad?\" asked {F}."],
         ["\"{I} lost {my} {thing},\" said {H}.", "\"{my} {thing} is gone,\" said {H} with a tear."],
         ["\"Let us look for it together,\" said {F}.", "\"Do not cry. I will help you,\" said {F}."],
-        ["They looked all day, and at last {F} saw the {thing} {spot}.", "They searched until the sun went down. Then they found the {thing} {spot}."],
+        ["They looked all day, and at last {F} saw the {thing} {spot}.",
+            "They searched until the sun went down. Then they found the {thing} {spot}."],
         ["{H} jumped for joy.", "{H} hugged {F} and laughed.", "{H} thanked {F} again and again."]]),
     "fear": (("fear cure", [("the dark", "{F} showed {o} how the stars shine when it is dark"),
                             ("thunder", "{F} taught {o} to count slowly until the noise was over"),
@@ -161,7 +183,8 @@ PLOTS = {
         ("read", "mixed up all the letters", "Learn one letter each day", "read a whole book aloud"),
         ("play the drum", "scared all the birds away", "Count to four and begin again", "played a fine song for everyone"),
         ("build a boat", "saw it sink", "Use dry wood and strong rope", "sailed across the lake")]), [
-        ["More than anything, {H} wanted to {skill}.", "{H} had one big dream: to {skill}.", "But {H} could not {skill}, and this made {o} sad."],
+        ["More than anything, {H} wanted to {skill}.", "{H} had one big dream: to {skill}.",
+            "But {H} could not {skill}, and this made {o} sad."],
         ["{day}, {H} tried to {skill} but {fail}.", "{day}, {h} tried very hard, but {h} only {fail}."],
         ["Everyone laughed. \"{I} will never learn it,\" said {H}.", "\"It is too hard,\" said {H} and sat down on the ground."],
         ["{meet} \"Do not give up,\" said {F}.", "{meet} \"I saw you try,\" said {F}. \"That was brave.\""],
@@ -189,8 +212,10 @@ PLOTS = {
         ["When the sun went down, there was {new}.", "After three days they had built {new}."],
         ["{H} made a big pot of soup to thank {F}.", "\"It is even better than before!\" said {H}."]]),
     "found": (("find inside", [("a tiny door in a tree", "a room full of music"), ("an old map", "a box of golden leaves"),
-                               ("a golden key", "a garden that nobody had seen for years"), ("a bottle with a letter", "an island full of birds"),
-                               ("a line of small footprints", "a nest with three eggs"), ("a red thread on the ground", "a house made of wool"),
+                               ("a golden key", "a garden that nobody had seen for years"), ("a bottle with a letter",
+                                   "an island full of birds"),
+                               ("a line of small footprints", "a nest with three eggs"), ("a red thread on the ground",
+                                   "a house made of wool"),
                                ("a strange blue stone", "a cave that shone like the night sky")]), [
         ["{day}, {H} found {find}.", "{day}, while {H} {was} walking along, {h} saw {find}."],
         ["\"What can this be?\" said {H}.", "{H} {was} very curious and could not wait."],
@@ -201,8 +226,10 @@ PLOTS = {
         ["\"How beautiful!\" said {F}.", "They stood still and did not say a word."],
         ["{H} decided to share the secret with everyone.", "They promised to come back every year."]]),
     "rescue": (("stuck free", [("stuck in a deep hole", "let down a long rope"), ("caught in a net", "cut the net with a sharp stone"),
-                               ("stuck in the mud", "pulled with all {s} strength"), ("lost in the fog", "rang a bell until {F} could hear it"),
-                               ("under a fallen branch", "lifted the branch with a long stick"), ("on the wrong side of the river", "laid a log across the water"),
+                               ("stuck in the mud", "pulled with all {s} strength"), ("lost in the fog",
+                                   "rang a bell until {F} could hear it"),
+                               ("under a fallen branch", "lifted the branch with a long stick"), ("on the wrong side of the river",
+                                   "laid a log across the water"),
                                ("high up in a tree", "brought a long ladder")]), [
         ["{day}, {H} heard someone call for help.", "{day}, {H} heard a small voice. \"Help! Help!\" it said."],
         ["It was {Bx}, {stuck}.", "{H} ran to look and saw {Bx}, {stuck}."],
@@ -211,7 +238,8 @@ PLOTS = {
         ["Then {H} {free}.", "So {H} {free}, and waited."],
         ["Soon {F} {fwas} free again.", "It took a long time, but in the end {F} {fwas} safe."],
         ["\"You saved me!\" said {F}.", "\"How can I thank you?\" asked {F}. \"Just be my friend,\" said {H}."]]),
-    "race": (("race", [("to the old oak and back",), ("around the lake",), ("up the hill",), ("to the end of the beach",), ("through the forest",)]), [
+    "race": (("race", [("to the old oak and back",), ("around the lake",), ("up the hill",), ("to the end of the beach",),
+        ("through the forest",)]), [
         ["{day}, there was a big race {race}.", "Every year there was a great race {race}."],
         ["{H} wanted to win, but everyone said {h} {was} too slow.", "{H} had never won anything and was very nervous."],
         ["\"Ready, steady, go!\" And off they went.", "{H} ran as fast as {h} could."],
@@ -221,7 +249,8 @@ PLOTS = {
         ["They went to the end together, slowly, and came in last.", "Side by side they walked over the line, last of all."],
         ["But everyone cheered, and {H} got a prize for {s} kind heart.", "\"You are the real winner,\" said {F}."]]),
     "share": (("food", [("apples",), ("cookies",), ("nuts",), ("berries",), ("pancakes",), ("honey",), ("cherries",), ("bread",)]), [
-        ["{H} had a big basket of {food} and did not want to share.", "{day}, {H} got a whole basket of {food} and hid it under the bed."],
+        ["{H} had a big basket of {food} and did not want to share.",
+            "{day}, {H} got a whole basket of {food} and hid it under the bed."],
         ["\"They are all for {me},\" said {H}.", "{H} ate and ate, all alone."],
         ["{meet} \"I am so hungry,\" said {F}. \"May I have some?\"", "{meet} \"May I have just a little?\" asked {F}."],
         ["\"No!\" said {H}, and {F} went away sadly.", "{H} said no, and {F} walked away without a word."],
@@ -229,14 +258,16 @@ PLOTS = {
         ["In the morning {H} took the basket and went to find {F}.", "So {H} ran after {F} with the basket."],
         ["\"{I} {am} sorry,\" said {H}. \"Please eat with {me}.\"", "\"Half of this is yours,\" said {H}."],
         ["Together they ate the {food}, and they tasted better than ever.", "And the {food} tasted twice as good as before."]]),
-    "truth": (("broke", [("the blue vase",), ("the big window",), ("the best plate",), ("the garden gate",), ("the tall mirror",), ("the old chair",)]), [
+    "truth": (("broke", [("the blue vase",), ("the big window",), ("the best plate",), ("the garden gate",), ("the tall mirror",),
+        ("the old chair",)]), [
         ["{day}, {H} {was} playing inside and broke {broke}.", "{day}, there was a loud crash. {H} had broken {broke}."],
         ["{H} hid the pieces and said nothing.", "\"Nobody saw it,\" thought {H}."],
         ["{meet} \"Do you know who broke {broke}?\" asked {F}.", "{meet} \"Oh no, look at that!\" said {F}. \"Who did this?\""],
         ["\"It was the wind,\" said {H}.", "\"{I} do not know,\" said {H}, and looked at the floor."],
         ["But the lie felt like a stone in {s} heart.", "All day {H} felt worse and worse."],
         ["In the evening {H} told the truth. \"It was {me}. {I} {am} sorry.\"", "At last {H} said, \"{I} did it. Please forgive {me}.\""],
-        ["{F} {fwas} quiet for a while and then smiled. \"Thank you for telling me,\" said {F}.", "\"It takes courage to say that,\" said {F}."],
+        ["{F} {fwas} quiet for a while and then smiled. \"Thank you for telling me,\" said {F}.",
+            "\"It takes courage to say that,\" said {F}."],
         ["They mended it together with a little glue.", "Together they picked up the pieces and made it whole again."]]),
     "sleep": (("calm", [("counted the stars one by one",), ("listened to the rain on the roof",), ("sang a slow, soft song",),
                         ("drank warm milk with honey",), ("told the moon about the day",)]), [
@@ -248,17 +279,21 @@ PLOTS = {
         ["\"I know what to do,\" said {F}. And they {calm}.", "\"Come, sit with me,\" said {F}. Together they {calm}."],
         ["Soon {H} began to yawn.", "Slowly {H} grew sleepy."],
         ["\"Good night,\" said {F} very softly.", "When the last star came out, {H} {was} fast asleep."]]),
-    "birthday": (("gift", [("a warm scarf",), ("a little boat",), ("a cake with seven candles",), ("a red kite",), ("a song",), ("a book of stories",)]), [
+    "birthday": (("gift", [("a warm scarf",), ("a little boat",), ("a cake with seven candles",), ("a red kite",), ("a song",),
+        ("a book of stories",)]), [
         ["{day}, it was the birthday of {H}.", "It was a special day: the birthday of {H}."],
         ["But nobody said a word about it.", "{H} waited and waited, but no one came."],
         ["\"They have all forgotten {me},\" thought {H}.", "{H} sat by the window and felt sad."],
         ["{meet} \"Come with me, quickly!\" said {F}.", "{meet} \"I need your help,\" said {F}. \"Please come.\""],
         ["They ran down the road to the big tree.", "{F} led the way to the garden."],
-        ["\"Surprise!\" everyone shouted. There were lights in all the trees.", "There everyone was waiting with music and flowers. \"Surprise!\""],
+        ["\"Surprise!\" everyone shouted. There were lights in all the trees.",
+            "There everyone was waiting with music and flowers. \"Surprise!\""],
         ["{F} gave {H} {gift}.", "And from {F} there was {gift}."],
         ["It was the best birthday ever.", "\"You did not forget!\" said {H}, and danced for joy."]]),
-    "journey": (("goal block way", [("the sea", "a wide river", "built a raft out of old wood"), ("the highest mountain", "a wall of rocks", "found a path behind a tree"),
-                                    ("the city of lights", "a dark forest", "followed the song of a bird"), ("the place where the sun sleeps", "a deep valley", "walked along a fallen tree"),
+    "journey": (("goal block way", [("the sea", "a wide river", "built a raft out of old wood"), ("the highest mountain",
+        "a wall of rocks", "found a path behind a tree"),
+                                    ("the city of lights", "a dark forest", "followed the song of a bird"),
+                                        ("the place where the sun sleeps", "a deep valley", "walked along a fallen tree"),
                                     ("the end of the rainbow", "a field of thorns", "crawled under the thorns")]), [
         ["{H} had always wanted to see {goal}.", "{day}, {H} packed a bag and set out to see {goal}."],
         ["The road was long, and the sun was hot.", "{H} walked for three days and three nights."],
@@ -268,7 +303,8 @@ PLOTS = {
         ["\"I know a way,\" said {F}. So they {way}.", "They thought about it together, and then they {way}."],
         ["And at last they saw {goal}.", "On the other side they stopped. There was {goal}!"],
         ["It was more beautiful than {H} had ever dreamed.", "\"It was worth every step,\" said {H}."]]),
-    "wish": (("giver", [("a little lamp that glowed",), ("a star that had fallen from the sky",), ("a tiny fish with silver skin",), ("an old coin in the grass",)]), [
+    "wish": (("giver", [("a little lamp that glowed",), ("a star that had fallen from the sky",), ("a tiny fish with silver skin",),
+        ("an old coin in the grass",)]), [
         ["{day}, {H} found {giver}.", "{day}, {H} picked up {giver}."],
         ["\"You may have one wish,\" it said.", "It spoke! \"Make a wish, but only one,\" it said."],
         ["{H} thought of gold, and cake, and a big house.", "\"What shall {I} wish for?\" said {H}."],
@@ -286,7 +322,8 @@ PLOTS = {
         ["Drop by drop, they gave water to the {plant}.", "In the evening the {plant} could drink at last."],
         ["The next morning the {plant} were green again.", "A week later the {plant} were taller than ever."],
         ["\"We saved them!\" said {H}.", "Everyone came to look and gave {H} a big cheer."]]),
-    "noise": (("noise", [("a scratching sound at the door",), ("a strange cry in the night",), ("a knock on the window",), ("a soft bump under the floor",)]), [
+    "noise": (("noise", [("a scratching sound at the door",), ("a strange cry in the night",), ("a knock on the window",),
+        ("a soft bump under the floor",)]), [
         ["One night {H} heard {noise}.", "It was late when {H} heard {noise}."],
         ["\"Is it a monster?\" thought {H}.", "{H} sat up in bed and did not dare to breathe."],
         ["There it was again, a little louder.", "It stopped, and then it came back."],
@@ -295,8 +332,10 @@ PLOTS = {
         ["\"I am sorry,\" said {F}. \"I was looking for a dry place.\"", "\"Please do not be angry,\" said {F}. \"I am lost.\""],
         ["{H} laughed. \"And {I} thought you were a monster!\"", "\"Come in,\" said {H}. \"There is room for two.\""],
         ["They drank hot tea and told stories until morning.", "{H} gave {F} a blanket and a bowl of soup."]]),
-    "different": (("odd saves", [("too small", "small enough to crawl into the tunnel"), ("too big", "tall enough to reach the highest branch"),
-                                 ("too loud", "loud enough to be heard across the valley"), ("too slow", "calm enough to see the way out"),
+    "different": (("odd saves", [("too small", "small enough to crawl into the tunnel"), ("too big",
+        "tall enough to reach the highest branch"),
+                                 ("too loud", "loud enough to be heard across the valley"), ("too slow",
+                                     "calm enough to see the way out"),
                                  ("too quiet", "quiet enough to walk past the sleeping giant")]), [
         ["The others often laughed and said that {H} {was} {odd}.", "But {H} {was} {odd}, or so everyone said."],
         ["\"Why can {I} not be like the others?\" asked {H}.", "This made {H} very sad."],
@@ -314,7 +353,8 @@ PLOTS = {
         ["So {H} sang, and {F} played along.", "{F} played, and {H} sang an old song."],
         ["One window opened, and then another.", "At first it was quiet. Then somebody began to hum."],
         ["Soon all of {town} {wasx} dancing.", "In the end everyone sang, and even the cloud went away."]]),
-    "monster": (("monster wants", [("a huge dragon", "a slice of cake"), ("a hairy monster", "a red ball"), ("a loud giant", "a pair of warm socks"),
+    "monster": (("monster wants", [("a huge dragon", "a slice of cake"), ("a hairy monster", "a red ball"), ("a loud giant",
+        "a pair of warm socks"),
                                    ("a dark shadow", "a little light"), ("a big bad wolf", "a bowl of soup")]), [
         ["{day}, {monster} came out of the forest, and everyone ran away.", "{day}, {monster} stood on the hill and roared."],
         ["Only {H} did not run.", "\"What does it want?\" asked {H}."],
@@ -342,7 +382,8 @@ PLOTS = {
         ["\"This is for you,\" said {F}.", "In the morning {F} gave it to {H}."],
         ["\"{I} have never had such a fine gift,\" said {H}.", "{H} put it on and felt warm from head to toe."],
         ["Together they went out and built a snow house.", "Now {H} loved the snow."]]),
-    "job": (("job task", [("carry the letters", "a letter for {Bx}"), ("bring the milk", "a can of milk for {Bx}"), ("sell flowers", "a bunch of flowers for {Bx}"),
+    "job": (("job task", [("carry the letters", "a letter for {Bx}"), ("bring the milk", "a can of milk for {Bx}"), ("sell flowers",
+        "a bunch of flowers for {Bx}"),
                           ("bake the bread", "a warm loaf for {Bx}"), ("light the street lamps", "a new light for {Bx}")]), [
         ["{H} wanted to do something useful, so {h} began to {job}.", "{day}, {H} got a new job: to {job}."],
         ["On the first day there was {task}.", "The first thing to bring was {task}."],
@@ -352,7 +393,8 @@ PLOTS = {
         ["\"I have waited so long for this!\" said {F}.", "\"You came all this way in the rain?\" asked {F}."],
         ["{F} gave {H} a cup of hot tea and dry socks.", "{F} asked {H} to come in and rest by the fire."],
         ["From then on {H} came every week.", "{H} {was} tired but very proud."]]),
-    "seek": (("want place", [("a golden ring", "in the moonlight"), ("a warm coat", "in an old box"), ("a blue feather", "on the hill"), ("a new song", "in the wind")]), [
+    "seek": (("want place", [("a golden ring", "in the moonlight"), ("a warm coat", "in an old box"), ("a blue feather",
+        "on the hill"), ("a new song", "in the wind")]), [
         ["More than anything, {H} wanted {want}.", "{day}, {H} went out to look for {want}.", "{H} often dreamed of {want}."],
         ["{h} asked at every door, but nobody could help.", "{h} looked in the valley and on the hill, but there was nothing."],
         ["{meet} \"What are you looking for?\" asked {F}.", "{meet} \"Can I help you?\" asked {F}."],
@@ -381,18 +423,20 @@ PLOTS = {
         ["They took turns with it all day long.", "Soon everyone wanted to try it."]]),
 }
 # The beat that each plot can do without, for a shorter story; all but two can also do without the last.
-SPARE = {"lost": 1, "fear": 4, "skill": 2, "lonely": 2, "storm": 2, "found": 4, "rescue": 3, "race": 2, "share": 1, "truth": 1, "sleep": 1, "birthday": 2,
-         "journey": 1, "wish": 2, "garden": 4, "noise": 2, "different": 1, "song": 1, "monster": 4, "thief": 1, "winter": 1, "job": 6, "seek": 1,
+SPARE = {"lost": 1, "fear": 4, "skill": 2, "lonely": 2, "storm": 2, "found": 4, "rescue": 3, "race": 2, "share": 1, "truth": 1,
+         "sleep": 1, "birthday": 2,"journey": 1, "wish": 2, "garden": 4, "noise": 2, "different": 1, "song": 1, "monster": 4, "thief": 1, "winter": 1, "job": 6, "seek": 1,
          "treasure": 1, "kite": 5}
 NEEDS_LAST = ("song", "monster")
 
-MEET_NEW = ["Then {B} came by.", "Just then {B} came along.", "Then {h} met {B}.", "On the way {h} met {B}.", "After a while {B} came past.",
+MEET_NEW = ["Then {B} came by.", "Just then {B} came along.", "Then {h} met {B}.", "On the way {h} met {B}.",
+    "After a while {B} came past.",
             "Not far away there was {B}, and {f} came closer."]
 MEET_KNOWN = ["Then {F} came by.", "Soon {F} came to see {H}.", "Just then {F} came along.", "{F} saw it and came at once."]
 PAIR = ["{H} and {F} were best friends.", "{H} and {F} did everything together.", "{H} liked {F} very much.",
         "Every day {H} and {F} went for a walk."]
 
-THIRD = ["{C} saw it all and laughed.", "{C} came running and hugged them both.", "And {C} made a cake for everyone.", "\"Well done!\" said {C}."]
+THIRD = ["{C} saw it all and laughed.", "{C} came running and hugged them both.", "And {C} made a cake for everyone.",
+    "\"Well done!\" said {C}."]
 
 # Stories about something that is no character: bread, music, winter.
 TOPIC = [
@@ -402,55 +446,88 @@ TOPIC = [
     ["{day}, {H} went out to find {T}.", "{day}, {H} packed a bag and said, \"{I} will look for {T}.\""],
     ["{meet} \"What are you looking for?\" asked {F}.", "{meet} \"Where are you going?\" asked {F}."],
     ["\"{I} {am} looking for {T},\" said {H}.", "\"{I} want to learn about {T},\" said {H}."],
-    ["\"You will not find {T} if you run,\" said {F}. \"Sit down and look around you.\"", "\"I know a lot about {T},\" said {F}. \"Come with me.\""],
+    ["\"You will not find {T} if you run,\" said {F}. \"Sit down and look around you.\"",
+        "\"I know a lot about {T},\" said {F}. \"Come with me.\""],
     ["They walked up the hill, and {F} told {H} everything.", "{F} showed {H} a small garden behind a wall."],
     ["And then {H} understood. \"{T} was here all the time!\"", "\"So this is {T}!\" said {H} with big eyes."],
     ["\"The best thing about {T} is to share it,\" said {F}."  , "\"Now you can tell the others about {T},\" said {F}."]]
 MASS = """bread music winter summer spring friendship love courage honey snow rain water magic time sleep colours laughter
     hope luck gold peace football cheese chocolate school home science dreams happiness math food""".split()
 
-NEXT = ["The next day {H} went to see {F} again.", "After that, {H} and {F} built a small house together.", "Soon the winter came, and {H} stayed warm at home with {F}.",
-        "The next morning {H} made breakfast for {F}.", "A week later {H} and {F} went on a trip to the sea.", "Then {H} and {F} had a big party.",
-        "{H} told {F} a secret that nobody else knew.", "They planted a tree, and it grew very tall.", "They sang the old song again, and everyone joined in.",
-        "One day {F} gave {H} a letter full of kind words.", "They found a new path and followed it to a quiet lake.", "When they were old, they still laughed about it."]
-NEXT_END = ["And they stayed friends for the rest of their lives.", "{H} {was} never lonely again.", "And all was well.", "That is really the end of the story."]
+NEXT = ["The next day {H} went to see {F} again.", "After that, {H} and {F} built a small house together.",
+    "Soon the winter came, and {H} stayed warm at home with {F}.",
+        "The next morning {H} made breakfast for {F}.", "A week later {H} and {F} went on a trip to the sea.",
+            "Then {H} and {F} had a big party.",
+        "{H} told {F} a secret that nobody else knew.", "They planted a tree, and it grew very tall.",
+            "They sang the old song again, and everyone joined in.",
+        "One day {F} gave {H} a letter full of kind words.", "They found a new path and followed it to a quiet lake.",
+            "When they were old, they still laughed about it."]
+NEXT_END = ["And they stayed friends for the rest of their lives.", "{H} {was} never lonely again.", "And all was well.",
+    "That is really the end of the story."]
 
-ASK = ["Tell me a story about {X}.", "Tell me a story about {X}", "tell me a story about {X}", "Write a story about {X}", "Write a story about {X}.",
-       "a story about {X} please", "A story about {X}, please.", "Can you tell me a story about {X}?", "I want a story about {X}.", "Please tell me a story about {X}.",
-       "story about {X}", "Tell me a short story about {X}.", "Write a short story about {X}.", "Make up a story about {X}.", "Tell me about {X}.", "{X}", "{X}, please",
-       "Do you know a story about {X}?", "Could you write a tale about {X}?", "Tell me a bedtime story about {X}.", "Give me a story about {X}!", "I would like to hear about {X}.",
-       "please write me a little story about {X}", "how about {X}?", "Tell us a story about {X}!", "can you make a story about {X}", "Tell a story with {X}.", "a tale of {X}",
+ASK = ["Tell me a story about {X}.", "Tell me a story about {X}", "tell me a story about {X}", "Write a story about {X}",
+    "Write a story about {X}.",
+       "a story about {X} please", "A story about {X}, please.", "Can you tell me a story about {X}?", "I want a story about {X}.",
+           "Please tell me a story about {X}.",
+       "story about {X}", "Tell me a short story about {X}.", "Write a short story about {X}.", "Make up a story about {X}.",
+           "Tell me about {X}.", "{X}", "{X}, please",
+       "Do you know a story about {X}?", "Could you write a tale about {X}?", "Tell me a bedtime story about {X}.",
+           "Give me a story about {X}!", "I would like to hear about {X}.",
+       "please write me a little story about {X}", "how about {X}?", "Tell us a story about {X}!", "can you make a story about {X}",
+           "Tell a story with {X}.", "a tale of {X}",
        "Tell me a nice story about {X} please", "write about {X}"]
-ONCE = ["Once there {was} {X}", "Once upon a time there {was} {X}", "There once {was} {X}", "Once upon a time, there {was} {X}.", "There {was} {X}"]
-ANY = ["Tell me a story.", "tell me a story", "Tell me a story please", "A story, please!", "Can you tell me a story?", "story", "I want a story", "Tell me something nice.",
-       "I am bored.", "Write a story.", "Tell me a bedtime story.", "Make something up.", "Surprise me!", "Tell me a funny story", "go on", "I cannot sleep."]
-AGAIN = ["another one", "Another one, please.", "Tell me another one.", "Another story!", "again", "One more please", "more", "tell me one more"]
-NOW = ["Now one about {X}.", "Now tell me one about {X}", "And now a story about {X}, please.", "Tell me a story about {X}.", "now {X}", "What about {X}?", "and one about {X}?"]
-WHAT_NEXT = ["What happened next?", "what happened then?", "And then?", "Go on.", "Tell me more.", "What did they do after that?", "and then what", "please continue"]
+ONCE = ["Once there {was} {X}", "Once upon a time there {was} {X}", "There once {was} {X}", "Once upon a time, there {was} {X}.",
+    "There {was} {X}"]
+ANY = ["Tell me a story.", "tell me a story", "Tell me a story please", "A story, please!", "Can you tell me a story?", "story",
+    "I want a story", "Tell me something nice.",
+       "I am bored.", "Write a story.", "Tell me a bedtime story.", "Make something up.", "Surprise me!", "Tell me a funny story",
+           "go on", "I cannot sleep."]
+AGAIN = ["another one", "Another one, please.", "Tell me another one.", "Another story!", "again", "One more please", "more",
+    "tell me one more"]
+NOW = ["Now one about {X}.", "Now tell me one about {X}", "And now a story about {X}, please.", "Tell me a story about {X}.",
+    "now {X}", "What about {X}?", "and one about {X}?"]
+WHAT_NEXT = ["What happened next?", "what happened then?", "And then?", "Go on.", "Tell me more.", "What did they do after that?",
+    "and then what", "please continue"]
 
-HELLO = ["Hello! I am a very small model that tells stories. Who should the story be about?", "Hi! I tell short stories. Name an animal, a thing or a person, and I will begin.",
+HELLO = ["Hello! I am a very small model that tells stories. Who should the story be about?",
+    "Hi! I tell short stories. Name an animal, a thing or a person, and I will begin.",
          "Hello! Would you like a story? Just tell me who it should be about."]
 SELF = ["I am a very small language model. I know nothing about the world, but I can tell you a story.",
         "I am a tiny model that tells stories. I am not a person, and I make everything up."]
-CANNOT = ["I do not know that. I am a very small model, and all I can do is tell stories.", "I am too small a model to answer that. But I can tell you a story about it if you like.",
+CANNOT = ["I do not know that. I am a very small model, and all I can do is tell stories.",
+    "I am too small a model to answer that. But I can tell you a story about it if you like.",
           "Sorry, I cannot do that. I only tell short stories."]
-THANKS = ["You are welcome! Would you like another story?", "I am glad that you liked it.", "You are welcome! Come back for another story."]
+THANKS = ["You are welcome! Would you like another story?", "I am glad that you liked it.",
+    "You are welcome! Come back for another story."]
 BYE = ["Goodbye! Come back for another story.", "Good night! Sleep well.", "Goodbye, and take care!"]
-TALK = [(["hi", "hello", "Hi!", "Hello!", "hey", "Hello there", "Good morning", "good evening", "hi there", "Hi", "Hello", "Hey!"], HELLO),
-        (["How are you?", "how are you", "Are you well?", "how is it going?"], ["I am well, thank you. Shall I tell you a story?", "Very well! I have a story for you if you like."]),
-        (["Who are you?", "What are you?", "who are you", "Are you a person?", "What is your name?", "Are you real?", "are you an AI?", "Who made you?"], SELF),
+TALK = [(["hi", "hello", "Hi!", "Hello!", "hey", "Hello there", "Good morning", "good evening", "hi there", "Hi", "Hello", "Hey!"],
+    HELLO),
+        (["How are you?", "how are you", "Are you well?", "how is it going?"], ["I am well, thank you. Shall I tell you a story?",
+            "Very well! I have a story for you if you like."]),
+        (["Who are you?", "What are you?", "who are you", "Are you a person?", "What is your name?", "Are you real?", "are you an AI?",
+            "Who made you?"], SELF),
         (["What can you do?", "help", "Help!", "What do you know?", "how does this work?", "what can I ask you?"],
-         ["I can tell you a short story. Say, for example: Tell me a story about a fox.", "I tell stories. Name anyone or anything, and I will make up a story about it."]),
-        (["Thank you!", "thanks", "Thank you", "That was nice.", "I liked that", "great story!", "Thanks a lot!", "Good story.", "nice", "cool"], THANKS),
+         ["I can tell you a short story. Say, for example: Tell me a story about a fox.",
+             "I tell stories. Name anyone or anything, and I will make up a story about it."]),
+        (["Thank you!", "thanks", "Thank you", "That was nice.", "I liked that", "great story!", "Thanks a lot!", "Good story.",
+            "nice", "cool"], THANKS),
         (["bye", "Goodbye!", "Good night", "good night!", "See you", "I have to go"], BYE),
-        (["That was boring.", "I do not like it", "bad story", "That makes no sense.", "stupid"], ["I am sorry. I am a very small model. Shall I try another story?", "Sorry! Name someone else, and I will try again."]),
-        (["yes", "Yes please", "ok", "sure", "Yes!"], ["Good! Who should the story be about?", "Very well. Name an animal, a thing or a person."]),
-        (["no", "No thanks", "no thank you"], ["All right. I am here if you want a story.", "That is fine. Come back when you want a story."])]
-QUESTIONS = ["What is the capital of {N}?", "What is {k} plus {k2}?", "How much is {k} times {k2}?", "Who is the president of {N}?", "What is the weather today?", "How old is {N}?",
-             "Write a program in Python.", "Translate this into German.", "How do I fix my car?", "Explain gravity.", "What day is it?", "Solve this equation: {k} x = {k2}",
-             "How do I cook rice?", "Who won the match?", "what is {w}?", "Why is the sky blue?", "When was {N} born?", "Where is {N}?", "Write code for me", "what does {w} mean?",
-             "{k} + {k2}", "Give me a recipe for {w}.", "How many people live in {N}?", "Is {N} a country?", "Can you help me with my homework?", "What time is it?"]
-SYSTEMS = ["You are a helpful assistant.", "You tell stories.", "You are a kind storyteller for children.", "You are a helpful AI assistant named {N}.", "Answer briefly."]
+        (["That was boring.", "I do not like it", "bad story", "That makes no sense.", "stupid"],
+            ["I am sorry. I am a very small model. Shall I try another story?", "Sorry! Name someone else, and I will try again."]),
+        (["yes", "Yes please", "ok", "sure", "Yes!"], ["Good! Who should the story be about?",
+            "Very well. Name an animal, a thing or a person."]),
+        (["no", "No thanks", "no thank you"], ["All right. I am here if you want a story.",
+            "That is fine. Come back when you want a story."])]
+QUESTIONS = ["What is the capital of {N}?", "What is {k} plus {k2}?", "How much is {k} times {k2}?", "Who is the president of {N}?",
+    "What is the weather today?", "How old is {N}?",
+             "Write a program in Python.", "Translate this into German.", "How do I fix my car?", "Explain gravity.",
+                 "What day is it?", "Solve this equation: {k} x = {k2}",
+             "How do I cook rice?", "Who won the match?", "what is {w}?", "Why is the sky blue?", "When was {N} born?",
+                 "Where is {N}?", "Write code for me", "what does {w} mean?",
+             "{k} + {k2}", "Give me a recipe for {w}.", "How many people live in {N}?", "Is {N} a country?",
+                 "Can you help me with my homework?", "What time is it?"]
+SYSTEMS = ["You are a helpful assistant.", "You tell stories.", "You are a kind storyteller for children.",
+    "You are a helpful AI assistant named {N}.", "Answer briefly."]
 
 
 def a(noun):
@@ -587,7 +664,8 @@ class Stories:
         if r.random() < 0.07:
             topic = r.choice(MASS) if r.random() < 0.8 else self.invented()
             hero = self.friend()
-            return topic, {"topic": topic, "hero": hero, "friend": self.other(hero), "pair": False, "third": None, "place": None, "plot": None, "row": None}
+            return topic, {"topic": topic, "hero": hero, "friend": self.other(hero),
+                "pair": False, "third": None, "place": None, "plot": None, "row": None}
         asked, hero = self.character()
         bits = {"topic": None, "hero": hero, "friend": None, "pair": False, "third": None, "place": None, "plot": None, "row": None}
         extra = r.random()
@@ -623,11 +701,14 @@ class Stories:
         """Gives the story a plot that the request asks for; returns how the request says so."""
         r, thing = self.r, self.thing()
         plot, said, words = r.choice((
-            ("fear", "is afraid of {0}", None), ("skill", "wants to {0}", None), ("lost", "lost a {0}", None), ("journey", "wants to see {0}", None),
-            ("fear", "is afraid of {0}", thing if r.random() < 0.3 else plural_of(thing.split(" ", 1)[1])), ("lost", "lost " + r.choice(("{1}", "a {0}", "the {0}")), thing.split(" ", 1)[1]),
+            ("fear", "is afraid of {0}", None), ("skill", "wants to {0}", None), ("lost", "lost a {0}", None), ("journey",
+                "wants to see {0}", None),
+            ("fear", "is afraid of {0}", thing if r.random() < 0.3 else plural_of(thing.split(" ", 1)[1])), ("lost",
+                "lost " + r.choice(("{1}", "a {0}", "the {0}")), thing.split(" ", 1)[1]),
             ("seek", r.choice(("wants {0}", "is looking for {0}", "dreams of {0}", "needs {0}")), thing),
             ("treasure", r.choice(("finds {0}", "found {0}", "has {0}")), thing),
-            ("journey", r.choice(("goes to {0}", "travels to {0}", "wants to see {0}")), "the " + thing.split(" ", 1)[1] if r.random() < 0.5 else self.invented().capitalize())))
+            ("journey", r.choice(("goes to {0}", "travels to {0}", "wants to see {0}")), "the " + thing.split(" ",
+                1)[1] if r.random() < 0.5 else self.invented().capitalize())))
         row = r.choice(PLOTS[plot][0][1] if plot != "fear" or words is None else [("", cure) for cure in CURES])
         bits["plot"], bits["row"] = plot, row if words is None else (words,) + row[1:]
         his = bits["hero"].fields(("A", "H", "h", "o", "s", "self", "was"))["s"]
@@ -715,7 +796,8 @@ class Stories:
     def talk(self):
         r = self.r
         if r.random() < 0.4:
-            q = r.choice(QUESTIONS).format(N=self.name("he"), w=self.invented() if r.random() < 0.5 else r.choice(self.known), k=r.randint(1, 99), k2=r.randint(1, 99))
+            q = r.choice(QUESTIONS).format(N=self.name("he"), w=self.invented() if r.random() < 0.5 else r.choice(self.known),
+                k=r.randint(1, 99), k2=r.randint(1, 99))
             return [("user", q), ("assistant", r.choice(CANNOT))]
         said, answers = r.choice(TALK)
         return [("user", r.choice(said)), ("assistant", r.choice(answers))]
@@ -730,7 +812,8 @@ class Stories:
                 return turns
         elif r.random() < 0.03:
             hero = self.friend()
-            bits = {"topic": None, "hero": hero, "friend": self.other(hero), "pair": False, "third": None, "place": None, "plot": None, "row": None}
+            bits = {"topic": None, "hero": hero, "friend": self.other(hero),
+                "pair": False, "third": None, "place": None, "plot": None, "row": None}
             return turns + [("user", r.choice(ANY)), ("assistant", self.story(bits))]
         asked, bits = self.request()
         turns += [("user", self.ask(asked, bits, ASK)), ("assistant", self.story(bits))]

@@ -21,9 +21,12 @@ from corpus import ANIMALS, HELD_OUT_NAMES, HELD_OUT_NOUNS, NAMES, PEOPLE, THING
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 200
-FRAMES = ["Tell me a story about {}.", "Tell me a story about {}", "a story about {} please", "Write a story about {}.", "Can you tell me a story about {}?"]
-VARIED = ["Write a story about a robot and a girl named Mira", "Once there was a teapot", "Tell me a story about a lighthouse by the sea", "a story about Zorblat please",
-          "Tell me a story about a brave little walrus who wants to fly", "story about two penguins", "Tell me a story about a knight named Thaddeus and a mermaid",
+FRAMES = ["Tell me a story about {}.", "Tell me a story about {}", "a story about {} please", "Write a story about {}.",
+    "Can you tell me a story about {}?"]
+VARIED = ["Write a story about a robot and a girl named Mira", "Once there was a teapot",
+    "Tell me a story about a lighthouse by the sea", "a story about Zorblat please",
+          "Tell me a story about a brave little walrus who wants to fly", "story about two penguins",
+              "Tell me a story about a knight named Thaddeus and a mermaid",
           "Write a short story about a grumpy toaster", "my cat Oskar", "Tell me a story about friendship"]
 
 
@@ -123,7 +126,8 @@ class Command:
         self.path, self.program = path, program
 
     def ask(self, prompt, sampled, seed):
-        args = [self.program, "run", self.path, "-p", prompt, "-n", str(LIMIT), "--seed", str(seed), "--json", "--temp", "0.7" if sampled else "0"]
+        args = [self.program, "run", self.path, "-p", prompt, "-n", str(LIMIT), "--seed", str(seed), "--json", "--temp",
+            "0.7" if sampled else "0"]
         done = subprocess.run(args + ["--top-p", "0.95", "--min-p", "0.05"], capture_output=True, text=True, check=True)
         answer = json.loads(done.stdout)
         return answer["text"], answer["stop"] not in ("limit", "length", "context")
@@ -174,7 +178,7 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="print every story")
     parser.add_argument("--at-least", type=int, default=0, help="exit 1 when fewer of the held-out words pass (of 70)")
     args = parser.parse_args()
-    engine = {"numpy": Numpy, "llama-cpp": LlamaCpp}[args.engine](args.model) if args.engine != "command" else Command(args.model, args.program)
+    engine = {"numpy": Numpy, "llama-cpp": LlamaCpp, "command": lambda path: Command(path, args.program)}[args.engine](args.model)
     words = corpus_words()
     leaked = [w for w in HELD_OUT_NOUNS + HELD_OUT_NAMES if w.lower() in words or plural_of(w.lower()) in words]
     assert not leaked, leaked

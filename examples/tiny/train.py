@@ -175,7 +175,8 @@ def train(tok, args):
             print(f"step {step + 1}/{args.steps}  loss {mean:.4f}  {seen / 1e6:.2f} M tokens  {seen / (time.time() - start):.0f} tokens/s  "
                   f"{time.time() - start:.0f} s", flush=True)
         if step % 100 == 99:
-            torch.save({"model": model.state_dict(), "optimizers": [o.state_dict() for o in optimizers], "step": step + 1}, args.out + ".pt")
+            torch.save({"model": model.state_dict(), "optimizers": [o.state_dict() for o in optimizers],
+                "step": step + 1}, args.out + ".pt")
     return model
 
 
