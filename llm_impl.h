@@ -85,7 +85,12 @@
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LLM__SANITIZED 1          // every inlined load would carry its checks along: minutes of compiling
-#else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#define LLM__SANITIZED 1
+#endif
+#endif
+#ifndef LLM__SANITIZED
 #define LLM__SANITIZED 0
 #endif
 #if LLM__GNUC && !defined(__TINYC__)
@@ -711,7 +716,8 @@ static uint64_t llm__os_now_us(void) {
     LARGE_INTEGER count, rate;
     QueryPerformanceCounter(&count);
     QueryPerformanceFrequency(&rate);
-    return (uint64_t)(count.QuadPart / rate.QuadPart) * 1000000u + (uint64_t)(count.QuadPart % rate.QuadPart) * 1000000u / (uint64_t)rate.QuadPart;
+    return (uint64_t)(count.QuadPart / rate.QuadPart) * 1000000u +
+           (uint64_t)(count.QuadPart % rate.QuadPart) * 1000000u / (uint64_t)rate.QuadPart;
 #elif LLM__POSIX
     struct timespec t;
 #if defined(CLOCK_MONOTONIC)
@@ -833,7 +839,8 @@ static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void
         at.Offset = (DWORD)offset;
         at.OffsetHigh = (DWORD)(offset >> 32);
         if (!ReadFile(f->handle, to, wish, &got, &at)) got = 0;
-        if (!got || got > wish) return llm__fail(e, LLM_IO, "reading at byte %U failed (Windows error %u)", offset, (uint32_t)GetLastError());
+        if (!got || got > wish)
+            return llm__fail(e, LLM_IO, "reading at byte %U failed (Windows error %u)", offset, (uint32_t)GetLastError());
         to += got; offset += got; n -= got;
     }
     return llm__ok(e);
@@ -945,8 +952,9 @@ static bool llm__os_file_changed(const llm__os_file *f) {
 static bool llm__os_file_is_remote(const llm__os_file *f) {
 #if defined(__linux__)
     static const uint32_t remote[] = {
-        0x65735546u /* FUSE */, 0x5dca2df5u /* sdcardfs */, 0x6969u /* NFS */, 0xff534d42u /* CIFS */, 0xfe534d42u /* SMB2 */, 0x517bu /* SMB */,
-        0x01021997u /* 9P */, 0x5346414fu /* AFS */, 0x00c36400u /* Ceph */, 0x73757245u /* Coda */, 0x786f4256u /* vboxsf */, 0x0bd00bd0u /* Lustre */
+        0x65735546u /* FUSE */, 0x5dca2df5u /* sdcardfs */, 0x6969u /* NFS */, 0xff534d42u /* CIFS */, 0xfe534d42u /* SMB2 */,
+        0x517bu /* SMB */, 0x01021997u /* 9P */, 0x5346414fu /* AFS */, 0x00c36400u /* Ceph */, 0x73757245u /* Coda */,
+        0x786f4256u /* vboxsf */, 0x0bd00bd0u /* Lustre */
     };
     struct statfs s;
     size_t i;
@@ -1272,7 +1280,7 @@ typedef struct llm__pool {
     llm__atomic32 done;                // parts that workers have finished
     llm__atomic32 waiting;             // the caller sleeps until done changes
     char pad2[64];
-    llm__atomic32 asleep, open, quit;  // workers asleep; a team is taken, so spinning is welcome; the end
+    llm__atomic32 asleep, active, quit;  // workers asleep; a team is taken, so spinning is welcome; the end
     llm__os_event wake, finished;
 } llm__pool;
 
@@ -1309,7 +1317,7 @@ static void llm__worker_main(void *arg) {
     uint32_t seen = 0, now;
     llm__fp_enter();
     for (;;) {
-        if (!llm__pool_spin(&p->run, seen, &p->open)) {
+        if (!llm__pool_spin(&p->run, seen, &p->active)) {
             llm__atomic_add(&p->asleep, 1);
             while (llm__atomic_load(&p->run) == seen && !llm__atomic_load(&p->quit)) llm__os_wait(&p->wake, &p->run, seen);
             llm__atomic_add(&p->asleep, (uint32_t)-1);
@@ -1386,12 +1394,12 @@ static llm__team llm__team_take(llm__pool *p) {
     if (!p || p->n_workers == 1 || llm__atomic_exchange(&p->taken, 1)) return t;
     t.pool = p;
     t.n = p->n_workers;
-    llm__atomic_store(&p->open, 1);
+    llm__atomic_store(&p->active, 1);
     return t;
 }
 static void llm__team_give(llm__team *t) {
     if (!t->pool) return;
-    llm__atomic_store(&t->pool->open, 0);
+    llm__atomic_store(&t->pool->active, 0);
     llm__atomic_store(&t->pool->taken, 0);
     t->pool = NULL;
     t->n = 1;
@@ -1762,18 +1770,16 @@ static const struct llm__gguf_type { const char *name; uint8_t bytes; } llm__ggu
     { "STRING", 0 }, { "ARRAY", 0 }, { "UINT64", 8 }, { "INT64", 8 }, { "FLOAT64", 8 }
 };
 
-// Stored types that exist in files but have no card here: ids, names and block sizes as in ggml (MIT licence, Copyright (c) 2023-2026
-// The ggml authors). No size: the type was withdrawn from the format.
-static const struct llm__gguf_foreign { uint8_t id; const char *name; uint16_t weights, bytes; } llm__gguf_foreign[] = {
-    { 0, "F32", 1, 4 }, { 1, "F16", 1, 2 }, { 2, "Q4_0", 32, 18 }, { 3, "Q4_1", 32, 20 }, { 4, "Q4_2", 0, 0 }, { 5, "Q4_3", 0, 0 },
-    { 6, "Q5_0", 32, 22 }, { 7, "Q5_1", 32, 24 }, { 8, "Q8_0", 32, 34 }, { 9, "Q8_1", 32, 36 }, { 10, "Q2_K", 256, 84 },
-    { 11, "Q3_K", 256, 110 }, { 12, "Q4_K", 256, 144 }, { 13, "Q5_K", 256, 176 }, { 14, "Q6_K", 256, 210 }, { 15, "Q8_K", 256, 292 },
-    { 16, "IQ2_XXS", 256, 66 }, { 17, "IQ2_XS", 256, 74 }, { 18, "IQ3_XXS", 256, 98 }, { 19, "IQ1_S", 256, 50 }, { 20, "IQ4_NL", 32, 18 },
-    { 21, "IQ3_S", 256, 110 }, { 22, "IQ2_S", 256, 82 }, { 23, "IQ4_XS", 256, 136 }, { 24, "I8", 1, 1 }, { 25, "I16", 1, 2 },
-    { 26, "I32", 1, 4 }, { 27, "I64", 1, 8 }, { 28, "F64", 1, 8 }, { 29, "IQ1_M", 256, 56 }, { 30, "BF16", 1, 2 },
-    { 31, "Q4_0_4_4", 0, 0 }, { 32, "Q4_0_4_8", 0, 0 }, { 33, "Q4_0_8_8", 0, 0 }, { 34, "TQ1_0", 256, 54 }, { 35, "TQ2_0", 256, 66 },
-    { 36, "IQ4_NL_4_4", 0, 0 }, { 37, "IQ4_NL_4_8", 0, 0 }, { 38, "IQ4_NL_8_8", 0, 0 }, { 39, "MXFP4", 32, 17 }, { 40, "NVFP4", 64, 36 },
-    { 41, "Q1_0", 128, 18 }, { 42, "Q2_0", 64, 18 }
+// Stored types that exist in files; where a type has a card, the card counts. Ids, names and block sizes as in ggml (MIT licence,
+// Copyright (c) 2023-2026 The ggml authors). No size: the type was withdrawn from the format.
+typedef struct llm__gguf_other { uint8_t id; const char *name; uint16_t weights, bytes; } llm__gguf_other;
+static const llm__gguf_other llm__gguf_others[] = {
+    { 4, "Q4_2", 0, 0 }, { 5, "Q4_3", 0, 0 }, { 9, "Q8_1", 32, 36 }, { 15, "Q8_K", 256, 292 }, { 16, "IQ2_XXS", 256, 66 },
+    { 17, "IQ2_XS", 256, 74 }, { 18, "IQ3_XXS", 256, 98 }, { 19, "IQ1_S", 256, 50 }, { 20, "IQ4_NL", 32, 18 }, { 21, "IQ3_S", 256, 110 },
+    { 22, "IQ2_S", 256, 82 }, { 23, "IQ4_XS", 256, 136 }, { 24, "I8", 1, 1 }, { 25, "I16", 1, 2 }, { 26, "I32", 1, 4 }, { 27, "I64", 1, 8 },
+    { 28, "F64", 1, 8 }, { 29, "IQ1_M", 256, 56 }, { 31, "Q4_0_4_4", 0, 0 }, { 32, "Q4_0_4_8", 0, 0 }, { 33, "Q4_0_8_8", 0, 0 },
+    { 34, "TQ1_0", 256, 54 }, { 35, "TQ2_0", 256, 66 }, { 36, "IQ4_NL_4_4", 0, 0 }, { 37, "IQ4_NL_4_8", 0, 0 }, { 38, "IQ4_NL_8_8", 0, 0 },
+    { 39, "MXFP4", 32, 17 }, { 40, "NVFP4", 64, 36 }, { 41, "Q1_0", 128, 18 }, { 42, "Q2_0", 64, 18 }
 };
 
 typedef struct llm__gguf_kv {
@@ -1934,7 +1940,8 @@ static llm_result llm__gguf_name_check(llm__str s, const char *what, uint64_t in
     for (i = 0; i < s.n && s.p[i]; i++) { }
     if (s.n && i == s.n && s.n <= LLM__GGUF_MAX_NAME) return LLM_OK;
     if (!s.n) return llm__fail(e, LLM_BAD_FILE, "%s %U has an empty name", what, index);
-    if (s.n > LLM__GGUF_MAX_NAME) return llm__fail(e, LLM_BAD_FILE, "%s %U has a name of %U bytes; the format allows 65535", what, index, (uint64_t)s.n);
+    if (s.n > LLM__GGUF_MAX_NAME)
+        return llm__fail(e, LLM_BAD_FILE, "%s %U has a name of %U bytes; the format allows 65535", what, index, (uint64_t)s.n);
     return llm__fail(e, LLM_BAD_FILE, "%s %U: there is a NUL byte in its name '%v'", what, index, &s);
 }
 
@@ -2006,17 +2013,21 @@ static llm_result llm__gguf_header(llm__cursor *c, llm__gguf *g, uint64_t *n_ten
     llm__cursor_take(c, 4);
     g->version = llm__cursor_u32(c);
     if (c->failed) return llm__gguf_short(c, e, "the", &place);
-    if (LLM__BIG_ENDIAN) return llm__fail(e, LLM_UNSUPPORTED, "this computer is big-endian: GGUF models run on little-endian computers only");
+    if (LLM__BIG_ENDIAN)
+        return llm__fail(e, LLM_UNSUPPORTED, "this computer is big-endian: GGUF models run on little-endian ones only");
     if (g->version > 0xffff && !(g->version & 0xffff))
         return llm__fail(e, LLM_UNSUPPORTED, "this is a big-endian GGUF file (version word %x): take the little-endian one", g->version);
-    if (g->version != 2 && g->version != 3) return llm__fail(e, LLM_UNSUPPORTED, "GGUF version %u is not supported; 2 and 3 are", g->version);
+    if (g->version != 2 && g->version != 3)
+        return llm__fail(e, LLM_UNSUPPORTED, "GGUF version %u is not supported; 2 and 3 are", g->version);
     *n_tensors = llm__cursor_u64(c);
     *n_kv = llm__cursor_u64(c);
     if (c->failed) return llm__gguf_short(c, e, "the", &place);
     if (*n_kv > LLM__GGUF_MAX_KV || *n_kv > llm__cursor_left(c) / LLM__GGUF_MIN_KV)
-        return llm__fail(e, LLM_BAD_FILE, "the header promises %U keys in the %U bytes that follow: damaged", *n_kv, llm__cursor_left(c));
+        return llm__fail(e, LLM_BAD_FILE, "the header promises %U keys in the %U bytes that follow: damaged", *n_kv,
+                         llm__cursor_left(c));
     if (*n_tensors > LLM__GGUF_MAX_TENSORS || *n_tensors > llm__cursor_left(c) / LLM__GGUF_MIN_TENSOR)
-        return llm__fail(e, LLM_BAD_FILE, "the header promises %U tensors in the %U bytes that follow: damaged", *n_tensors, llm__cursor_left(c));
+        return llm__fail(e, LLM_BAD_FILE, "the header promises %U tensors in the %U bytes that follow: damaged", *n_tensors,
+                         llm__cursor_left(c));
     return LLM_OK;
 }
 // Run twice: first without arrays, to learn that there are as many entries as promised; then with arrays of just that many.
@@ -2163,7 +2174,8 @@ static llm_result llm__gguf_str(const llm__gguf *g, const char *key, llm__str *o
     return LLM_OK;
 }
 // Absent: *n = 0 and *first = NULL.
-static llm_result llm__gguf_array(const llm__gguf *g, const char *key, uint32_t elem_type, uint64_t *n, const uint8_t **first, llm_error *e) {
+static llm_result llm__gguf_array(const llm__gguf *g, const char *key, uint32_t elem_type, uint64_t *n, const uint8_t **first,
+                                  llm_error *e) {
     const llm__gguf_kv *kv = llm__gguf_find(g, llm__str_of(key));
     char expected[32];
     *n = 0;
@@ -2215,17 +2227,17 @@ static llm_result llm__gguf_check_alignment(llm__gguf *g, llm__gguf_shard *s, ll
     s->data_at = (s->data_at + alignment - 1) & ~(uint64_t)(alignment - 1);
     return LLM_OK;
 }
+static llm_result llm__gguf_ragged(const llm__gguf_tensor *t, const char *type, llm_error *e) {
+    return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %U weights in a row are not whole blocks of %s", &t->name, t->dims[0], type);
+}
 // Bytes of one row of a type without a card.
-static llm_result llm__gguf_foreign_row(const llm__gguf_tensor *t, bool any_type, uint64_t *row, llm_error *e) {
-    size_t i;
-    for (i = 0; i < LLM__COUNT(llm__gguf_foreign); i++)
-        if (llm__gguf_foreign[i].id == t->gguf_type) break;
-    if (i == LLM__COUNT(llm__gguf_foreign))
-        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': stored type %u does not exist", &t->name, t->gguf_type);
-    if (!any_type || !llm__gguf_foreign[i].bytes)
-        return llm__fail(e, LLM_UNSUPPORTED, "tensor '%v': stored type %u (%s) is not supported", &t->name, t->gguf_type, llm__gguf_foreign[i].name);
-    if (t->dims[0] % llm__gguf_foreign[i].weights || !llm__mul(t->dims[0] / llm__gguf_foreign[i].weights, llm__gguf_foreign[i].bytes, row))
-        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %U weights in a row are not whole blocks of %s", &t->name, t->dims[0], llm__gguf_foreign[i].name);
+static llm_result llm__gguf_other_row(const llm__gguf_tensor *t, bool any_type, uint64_t *row, llm_error *e) {
+    const llm__gguf_other *o = llm__gguf_others, *end = o + LLM__COUNT(llm__gguf_others);
+    while (o < end && o->id != t->gguf_type) o++;
+    if (o == end) return llm__fail(e, LLM_BAD_FILE, "tensor '%v': stored type %u does not exist", &t->name, t->gguf_type);
+    if (!any_type || !o->bytes)
+        return llm__fail(e, LLM_UNSUPPORTED, "tensor '%v': stored type %u (%s) is not supported", &t->name, t->gguf_type, o->name);
+    if (t->dims[0] % o->weights || !llm__mul(t->dims[0] / o->weights, o->bytes, row)) return llm__gguf_ragged(t, o->name, e);
     return LLM_OK;
 }
 static llm_result llm__gguf_check_tensor(llm__gguf_tensor *t, const llm__gguf *g, bool any_type, llm_error *e) {
@@ -2241,15 +2253,16 @@ static llm_result llm__gguf_check_tensor(llm__gguf_tensor *t, const llm__gguf *g
     if (!fits) return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its dimensions multiply to more than can be counted", &t->name);
     t->type = llm__type_of_gguf(t->gguf_type);
     if (t->type < 0) {
-        r = llm__gguf_foreign_row(t, any_type, &row, e);
+        r = llm__gguf_other_row(t, any_type, &row, e);
         if (r != LLM_OK) return r;
     } else if (!llm__row_bytes(t->type, t->dims[0], &row)) {
-        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %U weights in a row are not whole blocks of %s", &t->name, t->dims[0], llm__types[t->type].name);
+        return llm__gguf_ragged(t, llm__types[t->type].name, e);
     }
     if (!llm__mul(row, t->n_weights / t->dims[0], &t->n_bytes))
         return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its size is more than can be counted", &t->name);
     if (t->offset % g->alignment)
-        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its offset %U is not a multiple of the alignment %U", &t->name, t->offset, g->alignment);
+        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its offset %U is not a multiple of the alignment %U", &t->name, t->offset,
+                         g->alignment);
     return LLM_OK;
 }
 // In the order of the file, every tensor must end before the next begins, and within the file.
@@ -2269,8 +2282,8 @@ static llm_result llm__gguf_check_places(llm__gguf *g, llm__gguf_shard *s, llm_e
     s->data_begin = g->n_tensors ? g->tensors[order[0]].offset : 0;
     s->data_end = end;
     if (first)
-        return llm__fail(e, LLM_BAD_FILE, "%U bytes are missing, from tensor '%v' on: the file has %U of data where %U are needed; it was cut short, "
-                         "or is damaged", end - have, &first->name, have, end);
+        return llm__fail(e, LLM_BAD_FILE, "%U bytes are missing, from tensor '%v' on: the file has %U of data where %U are needed; it was "
+                         "cut short, or is damaged", end - have, &first->name, have, end);
     return LLM_OK;
 }
 static llm_result llm__gguf_check(llm__gguf *g, llm__gguf_shard *s, bool any_type, llm_error *e) {
@@ -2292,7 +2305,9 @@ static bool llm__gguf_tick(llm__gguf_work *w, uint64_t done) {
     if (!p || !p->progress_fn) return true;
     return p->progress_fn(p->user, 0, w->total ? 0.9f * (float)w->done / (float)w->total : 0.0f) != 0;
 }
-static llm_result llm__gguf_cancelled(llm_error *e) { return llm__fail(e, LLM_CANCELLED, "the load was cancelled by the progress callback"); }
+static llm_result llm__gguf_cancelled(llm_error *e) {
+    return llm__fail(e, LLM_CANCELLED, "the load was cancelled by the progress callback");
+}
 
 static llm_result llm__gguf_reader_read(const llm_reader *r, uint64_t offset, uint8_t *dst, size_t n, llm_error *e) {
     while (n) {
@@ -2303,12 +2318,14 @@ static llm_result llm__gguf_reader_read(const llm_reader *r, uint64_t offset, ui
     return LLM_OK;
 }
 // counted: these bytes are part of w->total.
-static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uint8_t *dst, uint64_t n, llm__gguf_work *w, bool counted, llm_error *e) {
+static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uint8_t *dst, uint64_t n, llm__gguf_work *w, bool counted,
+                                  llm_error *e) {
     uint64_t piece = counted ? w->total / 16 + 1 : 1u << 20;
     if (piece > 8u << 20) piece = 8u << 20;
     while (n) {
         size_t part = (size_t)LLM__MIN(n, piece);
-        llm_result r = s->has_file ? llm__os_file_read(&s->file, offset, dst, part, e) : llm__gguf_reader_read(&s->reader, offset, dst, part, e);
+        llm_result r = s->has_file ? llm__os_file_read(&s->file, offset, dst, part, e)
+                                   : llm__gguf_reader_read(&s->reader, offset, dst, part, e);
         if (r != LLM_OK) return r;
         if (!llm__gguf_tick(w, counted ? part : 0)) return llm__gguf_cancelled(e);
         dst += part; offset += part; n -= part;
@@ -2344,17 +2361,13 @@ static llm_result llm__gguf_directory(llm__gguf *g, llm__gguf_shard *s, llm__ggu
 
 // ---- shards
 
-// "model-00001-of-00003.gguf": where the digits of the shard's number are, or NULL if the name is not of this form.
-static const char *llm__gguf_shard_digits(llm__str path, uint32_t count) {
-    char tail[24];
-    const char *p;
-    int i;
-    llm__format(tail, sizeof tail, "-of-%u%u%u%u%u.gguf", count / 10000 % 10, count / 1000 % 10, count / 100 % 10, count / 10 % 10, count % 10);
-    if (path.n < 20 || memcmp(path.p + path.n - 14, tail, 14)) return NULL;
-    p = path.p + path.n - 20;
-    for (i = 1; i <= 5; i++)
-        if (p[i] < '0' || p[i] > '9') return NULL;
-    return *p == '-' ? p + 1 : NULL;
+// "-00001-of-00003.gguf", what the name of a shard ends in.
+#define LLM__SHARD_TAIL 20
+static void llm__gguf_shard_tail(char tail[LLM__SHARD_TAIL + 1], uint32_t number, uint32_t count) {
+    int k;
+    memcpy(tail, "-00000-of-00000.gguf", LLM__SHARD_TAIL + 1);
+    for (k = 5; k >= 1; k--, number /= 10) tail[k] = (char)('0' + number % 10);
+    for (k = 14; k >= 10; k--, count /= 10) tail[k] = (char)('0' + count % 10);
 }
 static bool llm__gguf_all_digits(llm__str s) {
     size_t i;
@@ -2377,7 +2390,8 @@ static bool llm__gguf_is_piece(llm__str path) {
     return false;
 }
 
-static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, const char *path, const llm__gguf_options *o, llm_error *e) {
+static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, const char *path, const llm__gguf_options *o,
+                                            llm_error *e) {
     bool remote;
     llm_result r = llm__os_file_open(&s->file, path, e);
     if (r != LLM_OK) return r;
@@ -2473,10 +2487,9 @@ static llm_result llm__gguf_open_shard(llm__gguf *g, uint32_t i, char *path, llm
     llm__gguf_shard *s = &g->shards[i];
     llm_result r;
     if (path) {
-        char *digit = path + strlen(path) - 14;                         // the byte behind the number
-        uint32_t v = i + 1;
-        int k;
-        for (k = 1; k <= 5; k++, v /= 10) digit[-k] = (char)('0' + v % 10);
+        char tail[LLM__SHARD_TAIL + 1];
+        llm__gguf_shard_tail(tail, i + 1, g->n_shards);
+        memcpy(path + strlen(path) - LLM__SHARD_TAIL, tail, LLM__SHARD_TAIL);
         r = llm__gguf_shard_open_file(g, s, path, w->o, e);
     } else {
         r = llm__gguf_shard_open_reader(s, &w->o->parts[i - 1], e);
@@ -2495,17 +2508,20 @@ static llm_result llm__gguf_more_room(llm__gguf *g, uint32_t count, llm_error *e
 // After the first directory: is it the first shard, and can the others be had?
 static llm_result llm__gguf_check_split(const llm__gguf *g, const char *path, const llm__gguf_options *o, uint32_t *count, llm_error *e) {
     uint32_t number = 0;
-    llm__str tail = llm__str_of(path);
+    char tail[LLM__SHARD_TAIL + 1];
+    llm__str name = llm__str_of(path);
     llm_result r = llm__gguf_split_keys(g, &number, count, e);
     if (r != LLM_OK) return r;
     if (*count > LLM__GGUF_MAX_SHARDS) return llm__fail(e, LLM_BAD_FILE, "key 'split.count': %u shards; at most 999 are possible", *count);
+    llm__gguf_shard_tail(tail, 1, *count);
     if (*count > 1 && number)
-        return llm__fail(e, LLM_UNSUPPORTED, "this is shard %u of %u of a split model: give the first one, '...-00001-of-%u%u%u%u%u.gguf'", number + 1,
-                         *count, *count / 10000 % 10, *count / 1000 % 10, *count / 100 % 10, *count / 10 % 10, *count % 10);
-    if (*count > 1 && path && !llm__gguf_shard_digits(tail, *count))
-        return llm__fail(e, LLM_UNSUPPORTED, "this is shard 1 of %u, but its name does not end in -00001-of-%u%u%u%u%u.gguf: rename the shards, so that "
-                         "they can be found", *count, *count / 10000 % 10, *count / 1000 % 10, *count / 100 % 10, *count / 10 % 10, *count % 10);
-    if (path && o->n_parts) return llm__fail(e, LLM_BAD_ARG, "parts are for models from memory or a reader; a path finds its shards by name");
+        return llm__fail(e, LLM_UNSUPPORTED, "this is shard %u of %u of a split model: give the first one, '...%s'", number + 1, *count,
+                         tail);
+    if (*count > 1 && path && (name.n < LLM__SHARD_TAIL || memcmp(name.p + name.n - LLM__SHARD_TAIL, tail, LLM__SHARD_TAIL)))
+        return llm__fail(e, LLM_UNSUPPORTED, "this is shard 1 of %u, but its name does not end in %s: rename the shards, so that they "
+                         "can be found", *count, tail);
+    if (path && o->n_parts)
+        return llm__fail(e, LLM_BAD_ARG, "parts are for models from memory or a reader; a path finds its shards by name");
     if (!path && o->n_parts != (*count > 1 ? *count - 1 : 0))
         return llm__fail(e, LLM_BAD_ARG, "the model has %u shards: give the %u after the first as parts (%u were given)",
                          *count > 1 ? *count : 1u, *count > 1 ? *count - 1 : 0u, o->n_parts);
@@ -2537,8 +2553,8 @@ static llm_result llm__gguf_map_singly(llm__gguf *g, llm__gguf_shard *s, llm_err
         llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
         llm_error inner;
         if (llm__os_map_file(&s->maps[i], &s->file, s->data_at + t->offset, t->n_bytes, &inner) != LLM_OK)
-            return llm__fail(e, LLM_UNSUPPORTED, "neither the file (%U bytes) nor all its tensors can be mapped (%U bytes are, then '%v' failed): %s",
-                             s->size, mapped, &t->name, inner.text);
+            return llm__fail(e, LLM_UNSUPPORTED, "neither the file (%U bytes) nor all its tensors can be mapped (%U bytes are, then '%v' "
+                             "failed): %s", s->size, mapped, &t->name, inner.text);
         s->n_maps = i + 1;
         t->data = s->maps[i].data;
         mapped += t->n_bytes;
@@ -9432,7 +9448,7 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
     memset(&p, 0, sizeof p);
     if (!m) return llm__no_memory_for_text(c);
     for (i = 0; i < n_notes; i++) { m[i].role = c->notes[i].role; m[i].content = c->notes[i].content; }
-    r = llm__chat_render(c->chat, &c->model->vocab, m, n_notes, ask ? LLM_GENERATION_PROMPT : 0u, h, &p, &c->error);
+    r = llm__chat_render(c->chat, &c->model->vocab, m, n_notes, ask ? (unsigned)LLM_GENERATION_PROMPT : 0u, h, &p, &c->error);
     if (r == LLM_OK && content_end) {
         const size_t end = p.n_plain ? p.plain[p.n_plain - 1].end : 0;
         if (!llm__tokens_add(h, &content, t->v, t->n)) r = llm__no_memory_for_text(c);

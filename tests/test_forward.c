@@ -15,8 +15,10 @@ static int supported_arch(const char *arch) {
     return 0;
 }
 
+enum { REFERENCE_CTX = 512 };         // in which the references were made: phi3's long factors hold from 257 on
+
 // Logits of all tokens at once. NULL, with the reason printed, when anything fails.
-static float *evaluate(const char *path, const golden *g, llm_kv_type kv) {
+static float *evaluate(const char *path, const golden *g, llm_kv_type kv, uint32_t n_ctx) {
     llm_error e;
     llm_ctx_desc d;
     llm_model *model = llm_load(path, NULL, &e);
@@ -26,7 +28,7 @@ static float *evaluate(const char *path, const golden *g, llm_kv_type kv) {
     memset(&d, 0, sizeof d);
     memset(&info, 0, sizeof info);
     d.kv_type = kv;
-    d.n_ctx = 512;                             // as the references were made: phi3's long factors hold from 257 on
+    d.n_ctx = n_ctx;
     ctx = llm_open(model, &d, &e);
     if (!ctx) printf("%s: %s\n", path, e.text);
     if (ctx) {
@@ -57,7 +59,7 @@ static double distance(const char *model, const char *logits, llm_kv_type kv) {
     float *ours;
     double nmse = -1;
     if (!CHECK(golden_read(&g, logits))) { printf("  %s\n", logits); return -1; }
-    ours = evaluate(model, &g, kv);
+    ours = evaluate(model, &g, kv, REFERENCE_CTX);
     if (CHECK(ours != NULL)) nmse = golden_nmse(ours, g.logits, g.n_tok * g.n_vocab);
     free(ours);
     golden_free(&g);
@@ -184,7 +186,7 @@ static void goldens_can_fail(void) {
     SECTION("a wrong input is seen");
     if (!CHECK(golden_read(&g, test_data("llama-dense.logits")))) return;
     g.tokens[1] = (g.tokens[1] + 1) % (llm_token)g.n_vocab;
-    ours = evaluate(test_data("llama-dense.gguf"), &g, LLM_KV_F32);
+    ours = evaluate(test_data("llama-dense.gguf"), &g, LLM_KV_F32, REFERENCE_CTX);
     if (CHECK(ours != NULL)) {
         CHECK(golden_nmse(ours, g.logits, g.n_vocab) <= 1e-9);      // the first position has not seen it
         CHECK(golden_nmse(ours + 2 * g.n_vocab, g.logits + 2 * g.n_vocab, (g.n_tok - 2) * g.n_vocab) > 1e-6);
@@ -193,11 +195,218 @@ static void goldens_can_fail(void) {
     golden_free(&g);
 }
 
+//------------------------------------------------------------------------------------------------------------------------------
+// Long inputs. The fixtures end at 64 tokens; pages, spans of attention and windows only begin there. So: the same models in binary64,
+// written as plainly as possible, without any of the library's arithmetic (only its reader finds the tensors).
+
+typedef struct plain { llm__gguf file; uint32_t n_embd, n_ff, n_head, n_head_kv, dim, n_layer, n_vocab, window; int gemma3; double eps, base, base_window; } plain;
+
+static const float *weights(const plain *p, int layer, const char *suffix) {
+    char name[96];
+    const llm__gguf_tensor *t;
+    if (layer < 0) sprintf(name, "%s", suffix);
+    else sprintf(name, "blk.%d.%s", layer, suffix);
+    t = llm__gguf_tensor_find(&p->file, llm__str_of(name));
+    return t ? (const float *)(const void *)t->data : NULL;       // F32, mapped, aligned to 32
+}
+static void plain_sin_cos(double x, double *s, double *c) {
+    const double two_pi = 6.283185307179586477;
+    double r = x - two_pi * (double)(long)(x / two_pi), term = 1;
+    int i;
+    *c = 1;
+    *s = 0;
+    for (i = 1; i < 60; i++) {                                    // |r| < 2 pi
+        term *= r / i;
+        if (i & 1) *s += i & 2 ? -term : term;
+        else *c += i & 2 ? -term : term;
+    }
+}
+static void plain_norm(double *y, const double *x, const float *w, uint32_t n, double eps) {
+    double sum = 0;
+    uint32_t i;
+    for (i = 0; i < n; i++) sum += x[i] * x[i];
+    sum = golden_exp(-0.5 * golden_log(sum / n + eps));
+    for (i = 0; i < n; i++) y[i] = x[i] * sum * (double)w[i];
+}
+static void plain_matmul(double *y, const float *w, const float *bias, const double *x, uint32_t rows, uint32_t cols) {
+    uint32_t r, i;
+    for (r = 0; r < rows; r++) {
+        double sum = bias ? (double)bias[r] : 0;
+        for (i = 0; i < cols; i++) sum += (double)w[(size_t)r * cols + i] * x[i];
+        y[r] = sum;
+    }
+}
+static void plain_rope(double *x, uint32_t dim, const double *turns, size_t at, int neighbours) {
+    uint32_t i, half = dim / 2;
+    for (i = 0; i < half; i++) {
+        double s, c, *a = neighbours ? x + 2 * i : x + i, *b = neighbours ? x + 2 * i + 1 : x + i + half, a0 = *a;
+        plain_sin_cos((double)at * turns[i], &s, &c);
+        *a = a0 * c - *b * s;
+        *b = a0 * s + *b * c;
+    }
+}
+static double plain_act(double x, int gelu) {
+    double t;
+    if (!gelu) return x / (1 + golden_exp(-x));
+    t = 0.7978845608028653559 * (x + 0.044715 * x * x * x);
+    return 0.5 * x * (2 - 2 / (golden_exp(2 * t) + 1));
+}
+
+// One layer over all tokens: x [n, n_embd] in place.
+static void plain_layer(const plain *p, int layer, double *x, size_t n) {
+    const uint32_t nq = p->n_head * p->dim, nk = p->n_head_kv * p->dim;
+    const int windowed = p->gemma3 && layer % 2 == 0;
+    const float *freqs = weights(p, -1, "rope_freqs.weight"), *post;
+    double *q = (double *)malloc(n * nq * sizeof(double)), *k = (double *)malloc(n * nk * sizeof(double)), *v = (double *)malloc(n * nk * sizeof(double));
+    double *score = (double *)malloc(n * sizeof(double)), h[512], o[512], y[512], up[512], turns[64];
+    size_t t, j;
+    uint32_t head, i;
+    for (i = 0; i < p->dim / 2; i++) {
+        turns[i] = golden_exp(-2.0 * i / p->dim * golden_log(windowed ? p->base_window : p->base));
+        if (freqs) turns[i] /= (double)freqs[i];
+    }
+    for (t = 0; t < n; t++) {
+        plain_norm(h, x + t * p->n_embd, weights(p, layer, "attn_norm.weight"), p->n_embd, p->eps);
+        plain_matmul(q + t * nq, weights(p, layer, "attn_q.weight"), weights(p, layer, "attn_q.bias"), h, nq, p->n_embd);
+        plain_matmul(k + t * nk, weights(p, layer, "attn_k.weight"), weights(p, layer, "attn_k.bias"), h, nk, p->n_embd);
+        plain_matmul(v + t * nk, weights(p, layer, "attn_v.weight"), weights(p, layer, "attn_v.bias"), h, nk, p->n_embd);
+        for (head = 0; head < p->n_head + p->n_head_kv; head++) {
+            double *part = head < p->n_head ? q + t * nq + head * p->dim : k + t * nk + (head - p->n_head) * p->dim;
+            const float *w = weights(p, layer, head < p->n_head ? "attn_q_norm.weight" : "attn_k_norm.weight");
+            if (w) plain_norm(part, part, w, p->dim, p->eps);
+            plain_rope(part, p->dim, turns, t, !p->gemma3);
+        }
+    }
+    for (t = 0; t < n; t++) {
+        double *row = x + t * p->n_embd;
+        for (head = 0; head < p->n_head; head++) {
+            const double *qh = q + t * nq + head * p->dim;
+            const size_t kv = (size_t)(head / (p->n_head / p->n_head_kv)) * p->dim, first = windowed && t + 1 > p->window ? t + 1 - p->window : 0;
+            double max = -1e300, sum = 0;
+            for (j = first; j <= t; j++) {
+                double s = 0;
+                for (i = 0; i < p->dim; i++) s += qh[i] * k[j * nk + kv + i];
+                score[j] = s * golden_exp(-0.5 * golden_log((double)p->dim));
+                if (score[j] > max) max = score[j];
+            }
+            for (i = 0; i < p->dim; i++) o[head * p->dim + i] = 0;
+            for (j = first; j <= t; j++) {
+                double e = score[j] - max > -600 ? golden_exp(score[j] - max) : 0;
+                sum += e;
+                for (i = 0; i < p->dim; i++) o[head * p->dim + i] += e * v[j * nk + kv + i];
+            }
+            for (i = 0; i < p->dim; i++) o[head * p->dim + i] /= sum;
+        }
+        plain_matmul(y, weights(p, layer, "attn_output.weight"), weights(p, layer, "attn_output.bias"), o, p->n_embd, nq);
+        post = weights(p, layer, "post_attention_norm.weight");
+        if (post) plain_norm(y, y, post, p->n_embd, p->eps);
+        for (i = 0; i < p->n_embd; i++) row[i] += y[i];
+        plain_norm(h, row, weights(p, layer, "ffn_norm.weight"), p->n_embd, p->eps);
+        plain_matmul(y, weights(p, layer, "ffn_gate.weight"), weights(p, layer, "ffn_gate.bias"), h, p->n_ff, p->n_embd);
+        plain_matmul(up, weights(p, layer, "ffn_up.weight"), weights(p, layer, "ffn_up.bias"), h, p->n_ff, p->n_embd);
+        for (i = 0; i < p->n_ff; i++) up[i] *= plain_act(y[i], p->gemma3);
+        plain_matmul(y, weights(p, layer, "ffn_down.weight"), weights(p, layer, "ffn_down.bias"), up, p->n_embd, p->n_ff);
+        post = weights(p, layer, "post_ffw_norm.weight");
+        if (post) plain_norm(y, y, post, p->n_embd, p->eps);
+        for (i = 0; i < p->n_embd; i++) row[i] += y[i];
+    }
+    free(q); free(k); free(v); free(score);
+}
+
+// Logits of all n tokens as floats; the caller frees.
+static float *plain_logits(const plain *p, const llm_token *tokens, size_t n) {
+    const float *embedding = weights(p, -1, "token_embd.weight"), *output = weights(p, -1, "output.weight");
+    double *x = (double *)malloc(n * p->n_embd * sizeof(double)), h[512], y[512];
+    float *logits = (float *)malloc(n * p->n_vocab * sizeof(float));
+    size_t t;
+    uint32_t i;
+    int layer;
+    for (t = 0; t < n; t++)
+        for (i = 0; i < p->n_embd; i++)
+            x[t * p->n_embd + i] = (double)embedding[(size_t)tokens[t] * p->n_embd + i] * (p->gemma3 ? golden_exp(0.5 * golden_log(p->n_embd)) : 1);
+    for (layer = 0; layer < (int)p->n_layer; layer++) plain_layer(p, layer, x, n);
+    for (t = 0; t < n; t++) {
+        plain_norm(h, x + t * p->n_embd, weights(p, -1, "output_norm.weight"), p->n_embd, p->eps);
+        plain_matmul(y, output ? output : embedding, NULL, h, p->n_vocab, p->n_embd);
+        for (i = 0; i < p->n_vocab; i++) logits[t * p->n_vocab + i] = (float)y[i];
+    }
+    free(x);
+    return logits;
+}
+
+static int plain_open(plain *p, const char *path, const char *arch) {
+    static llm_allocator none;
+    static llm__heap heap;
+    llm__gguf_options o;
+    llm_error e;
+    char key[96];
+    float f = 0;
+    struct { const char *name; uint32_t *to; } counts[7];
+    int i;
+    memset(p, 0, sizeof *p);
+    memset(&o, 0, sizeof o);
+    heap.a = none;
+    o.heap = &heap;
+    if (llm__gguf_open_path(&p->file, path, &o, &e) != LLM_OK) { printf("  %s\n", e.text); return 0; }
+    counts[0].name = "embedding_length";         counts[0].to = &p->n_embd;
+    counts[1].name = "feed_forward_length";      counts[1].to = &p->n_ff;
+    counts[2].name = "attention.head_count";     counts[2].to = &p->n_head;
+    counts[3].name = "attention.head_count_kv";  counts[3].to = &p->n_head_kv;
+    counts[4].name = "attention.key_length";     counts[4].to = &p->dim;
+    counts[5].name = "block_count";              counts[5].to = &p->n_layer;
+    counts[6].name = "attention.sliding_window"; counts[6].to = &p->window;
+    for (i = 0; i < 7; i++) { sprintf(key, "%s.%s", arch, counts[i].name); llm__gguf_u32(&p->file, key, counts[i].to, NULL); }
+    sprintf(key, "%s.attention.layer_norm_rms_epsilon", arch); llm__gguf_f32(&p->file, key, &f, NULL); p->eps = (double)f;
+    sprintf(key, "%s.rope.freq_base", arch);     llm__gguf_f32(&p->file, key, &f, NULL); p->base = (double)f;
+    sprintf(key, "%s.rope.freq_base_swa", arch); llm__gguf_f32(&p->file, key, &f, NULL); p->base_window = (double)f;
+    p->gemma3 = strcmp(arch, "gemma3") == 0;
+    p->n_vocab = 128;
+    return p->n_embd <= 512 && p->n_ff <= 512 && p->n_head * p->dim <= 512;
+}
+
+// The plain model itself is checked against the golden before it judges anything.
+static void long_input(const char *name, const char *arch, size_t n, double bound) {
+    char model[64], logits[64];
+    golden g, lengthy;
+    plain p;
+    float *want, *got;
+    size_t i, half = n / 2;
+    sprintf(model, "%s.gguf", name);
+    sprintf(logits, "%s.logits", name);
+    if (!CHECK(golden_read(&g, test_data(logits)) && plain_open(&p, test_data(model), arch))) return;
+    want = plain_logits(&p, g.tokens, g.n_tok);
+    CHECK(golden_nmse(want, g.logits, g.n_tok * g.n_vocab) <= 1e-9);
+    free(want);
+    lengthy.n_tok = n;
+    lengthy.n_vocab = g.n_vocab;
+    lengthy.logits = NULL;
+    lengthy.tokens = (llm_token *)malloc(n * sizeof(llm_token));
+    for (i = 0; i < n; i++) lengthy.tokens[i] = (llm_token)((i * i / 3 + 11 * i + 5) % g.n_vocab);
+    want = plain_logits(&p, lengthy.tokens, n);
+    got = evaluate(test_data(model), &lengthy, LLM_KV_F32, (uint32_t)n);
+    if (CHECK(got != NULL)) {
+        double all = golden_nmse(got, want, n * g.n_vocab), late = golden_nmse(got + half * g.n_vocab, want + half * g.n_vocab, (n - half) * g.n_vocab);
+        printf("  %-14s %u tokens against binary64: NMSE %.2e, second half %.2e\n", name, (unsigned)n, all, late);
+        CHECK(all <= bound && late <= bound);
+    }
+    free(got);
+    free(want);
+    free(lengthy.tokens);
+    golden_free(&g);
+    llm__gguf_close(&p.file);
+}
+static void long_inputs(void) {
+    SECTION("long inputs");
+    long_input("llama-dense", "llama", 1300, 1e-9);
+    long_input("gemma3-dense", "gemma3", 1300, 1e-9);
+}
+
 int main(void) {
     CHECK(golden_self_test());
     data_goldens();
     goldens_can_fail();
     arch_goldens();
     quant_goldens();
+    long_inputs();
     return test_done();
 }

@@ -835,7 +835,6 @@ static void test_random_bytes(void) {
     int i, k;
     for (i = 0; i < N_VOCABULARIES; i++) {
         static subject s;
-        llm_error e;
         SECTION(vocabularies[i]);
         if (!subject_fixture(&s, vocabularies[i])) return;
         for (k = 0; k < 2000; k++) {

@@ -422,15 +422,15 @@ PLOTS = {
         ["It was the finest thing they had ever made.", "It worked! They shouted for joy."],
         ["They took turns with it all day long.", "Soon everyone wanted to try it."]]),
 }
+
 # The beat that each plot can do without, for a shorter story; all but two can also do without the last.
 SPARE = {"lost": 1, "fear": 4, "skill": 2, "lonely": 2, "storm": 2, "found": 4, "rescue": 3, "race": 2, "share": 1, "truth": 1,
-         "sleep": 1, "birthday": 2,"journey": 1, "wish": 2, "garden": 4, "noise": 2, "different": 1, "song": 1, "monster": 4, "thief": 1, "winter": 1, "job": 6, "seek": 1,
-         "treasure": 1, "kite": 5}
+         "sleep": 1, "birthday": 2, "journey": 1, "wish": 2, "garden": 4, "noise": 2, "different": 1, "song": 1,
+         "monster": 4, "thief": 1, "winter": 1, "job": 6, "seek": 1, "treasure": 1, "kite": 5}
 NEEDS_LAST = ("song", "monster")
 
 MEET_NEW = ["Then {B} came by.", "Just then {B} came along.", "Then {h} met {B}.", "On the way {h} met {B}.",
-    "After a while {B} came past.",
-            "Not far away there was {B}, and {f} came closer."]
+            "After a while {B} came past.", "Not far away there was {B}, and {f} came closer."]
 MEET_KNOWN = ["Then {F} came by.", "Soon {F} came to see {H}.", "Just then {F} came along.", "{F} saw it and came at once."]
 PAIR = ["{H} and {F} were best friends.", "{H} and {F} did everything together.", "{H} liked {F} very much.",
         "Every day {H} and {F} went for a walk."]

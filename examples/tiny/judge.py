@@ -136,12 +136,12 @@ class Command:
 def corpus_words():
     """Every lower-case word that stands in many stories: what a sound sentence may use."""
     stories, count = Stories(99), {}
-    for _ in range(20000):
+    for _ in range(10000):
         for role, text in stories.conversation():
             if role == "assistant":
                 for word in set(re.findall(r"[a-z]+", text.lower())):
                     count[word] = count.get(word, 0) + 1
-    return {word for word, n in count.items() if n >= 10}
+    return {word for word, n in count.items() if n >= 5}
 
 
 def faults(story, ended, thing, prompt, words):
