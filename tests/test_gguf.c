@@ -543,10 +543,11 @@ static void test_places(void) {
     gw_patch(bytes, a + 24, 0, 8);
     EXPECT(LLM_OK, "", NULL);
     SECTION("FR-009 cut at every per cent, at every section's edge and everywhere in the directory");
-    for (step = 0; step < 100 + w.data_at + 8; step++) {
+    for (step = 0; step < 100 + w.data_at + 16; step++) {
         size_t keep = n, full = n;
         unsigned char *whole = bytes;
         cut = step < 100 ? n * step / 100 : step - 100;
+        if (step >= 100 && cut >= w.data_at + 8) cut = n - (step - 100 - w.data_at - 7);  // the last eight: 1 to 8 bytes are missing
         if (cut >= keep) continue;
         shorter = (unsigned char *)malloc(cut ? cut : 1);
         if (!shorter) abort();
@@ -557,7 +558,7 @@ static void test_places(void) {
         else if (cut < w.n_directory) expect_from(bytes, n, LLM_BAD_FILE, "", NULL, (int)cut + 100000);
         else EXPECT(LLM_BAD_FILE, "missing, from tensor '", NULL);
         if (cut >= w.data_at) {
-            char missing[60];
+            char missing[100];
             sprintf(missing, "%lu bytes are missing, from tensor '%s'", (unsigned long)(full - cut),
                     cut < w.data_at + 768 ? "a.weight" : cut < w.data_at + 768 + 160 ? "b.bias" : "c.weight");
             EXPECT(LLM_BAD_FILE, missing, NULL);
@@ -1101,19 +1102,20 @@ static double vocabulary_time(uint64_t n_tokens) {
 }
 static void test_time(void) {
     double one, two;
+    int linear;
     uint64_t i;
     gguf_writer w;
     size_t n;
     unsigned char *bytes;
     char name[24];
     SECTION("FR-003 the checks take linear time");
-    one = vocabulary_time(150000);
-    two = vocabulary_time(300000);
-#if defined(_WIN32)
-    (void)one; (void)two;                                                // clock() is wall time there
-#else
-    CHECK(two <= one * 2.5 + 0.001 * CLOCKS_PER_SEC);
-#endif
+    // A busy neighbour can spoil one comparison by taking the cache; quadratic time spoils all of them.
+    for (i = 0, linear = 0; i < 6 && !linear; i++) {
+        one = vocabulary_time(150000);
+        two = vocabulary_time(300000);
+        linear = two <= one * 2.5 + 0.001 * CLOCKS_PER_SEC;
+    }
+    CHECK(linear);
     SECTION("60000 keys");
     gw_begin(&w);
     for (i = 0; i < 60000; i++) { sprintf(name, "k%lu", (unsigned long)(i * 7919 % 60000)); gw_u32(&w, name, (uint32_t)i); }

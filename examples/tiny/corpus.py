@@ -604,10 +604,10 @@ class Stories:
         r, how = self.r, self.r.random()
         if how < 0.5:
             noun, kind, homes = self.noun()
-            said = r.choice(ADJECTIVES) + " " + noun if r.random() < 0.3 else noun
-            if said != noun and r.random() < 0.1:
+            said = r.choice(ADJECTIVES) + " " + noun if r.random() < 0.4 else noun
+            if said != noun and r.random() < 0.2:
                 said = r.choice(ADJECTIVES) + " " + said
-            called = "the " + (said if said.count(" ") - noun.count(" ") == 1 and r.random() < 0.5 else noun)
+            called = "the " + (said if said.count(" ") - noun.count(" ") == 1 and r.random() < 0.4 else noun)
             # people also write "story about fox"; "my fox" is told as a fox
             asked = r.choices((a(said), "my " + said, said), (88, 6, 6))[0]
             return asked, Who(a(said), called, kind, homes)
@@ -755,7 +755,7 @@ class Stories:
         """Mostly the choice that belongs to the hero's first letter, so that two heroes get two stories also without sampling."""
         choices = list(choices)
         letter = hero.called.removeprefix("the ")[0].lower()
-        return choices[(ord(letter) * 7 * salt + salt) % len(choices)] if self.r.random() < 0.6 else self.r.choice(choices)
+        return (random.Random(letter + str(salt)) if self.r.random() < 0.6 else self.r).choice(choices)
 
     def beats(self, bits, words, sparing):
         """The beats of the story, without each of the three that it can spare with the given chance."""
@@ -827,7 +827,7 @@ class Stories:
             asked, other = self.request()
             return [("user", self.ask(asked, other, NOW)), ("assistant", self.story(other))]
         if how < 0.5:
-            return [("user", r.choice(AGAIN)), ("assistant", self.story(dict(bits, plot=None, row=None)))]
+            return [("user", r.choice(AGAIN)), ("assistant", self.story(dict(bits, plot=r.choice(list(PLOTS)), row=None)))]
         if how < 0.8:
             return [("user", r.choice(WHAT_NEXT)), ("assistant", self.after(bits))]
         return self.talk()
