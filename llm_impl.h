@@ -11,10 +11,10 @@
 //   gguf       files: cursor, directory, shards
 //   vectors    float kernels, written once over sixteen lanes and compiled per instruction set
 //   kernels    matrix kernels (scalar, avx2), CPU detection, dispatch
-//   ops        what the forward pass is made of: matmul, norm, rope, attention on [T, n] arrays
+//   ops        what the forward pass is made of: matmul, norm, rounding to int8, gating, sums on [T, n] arrays
 //   kv         keys and values of past tokens, in pages
 //   arch       an architecture is a row of data: keys, tensors, flags
-//   forward    tokens -> logits: one path for prefill and decode
+//   forward    tokens -> logits: heads, attention, feed-forward, experts; one path for prefill and decode
 //   unicode    UTF-8, categories, case
 //   tokenizer  text <-> tokens
 //   template   messages -> prompt text
@@ -93,6 +93,16 @@
 #ifndef LLM__SANITIZED
 #define LLM__SANITIZED 0
 #endif
+#if defined(__FP_FAST_FMAF) && LLM__GNUC
+#define LLM__HW_FMA 1             // fmaf is one instruction everywhere
+#else
+#define LLM__HW_FMA 0
+#endif
+#if LLM__GNUC && !defined(__OPTIMIZE__)
+#define LLM__UNOPTIMIZED 1
+#else
+#define LLM__UNOPTIMIZED 0
+#endif
 #if LLM__GNUC && !defined(__TINYC__)
 #define LLM__TARGET(isa)  __attribute__((target(isa)))
 #if LLM__SANITIZED
@@ -120,6 +130,25 @@
 #define LLM__PREFETCH_L2(p)  ((void)(p))
 #endif
 
+// The meaning of every number is fixed, so the compiler may neither fuse nor reorder: off for the whole implementation, whatever
+// the command line says (GCC: below, after the includes). Clang hears float_control for what is parsed after it, intrinsics included, but
+// not everywhere: under -ffast-math the answers stay right to the last digits but not to the last bit, and diagnosis says so.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wunknown-pragmas"
+#pragma float_control(precise, on, push)
+#pragma STDC FP_CONTRACT OFF
+#if defined(__FAST_MATH__)
+#define LLM__CLANG_FAST_MATH 1
+#ifndef LLM_QUIET
+#warning "llm.h: clang's -ffast-math changes results: the same-bits promise is off in this build (LLM_QUIET silences this)"
+#endif
+#endif
+#endif
+#ifndef LLM__CLANG_FAST_MATH
+#define LLM__CLANG_FAST_MATH 0
+#endif
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -140,16 +169,7 @@
 #include <arm_neon.h>
 #endif
 
-// The meaning of every number is fixed, so the compiler may neither fuse nor reorder: off for the whole implementation, whatever
-// the command line says. Clang ignores this for -ffast-math; the self-test in diagnosis then takes the promise back.
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wunknown-pragmas"
-#pragma STDC FP_CONTRACT OFF
-#if defined(__FAST_MATH__) && !defined(LLM_QUIET)
-#warning "llm.h: clang's -ffast-math changes results: the same-bits promise is off in this build (LLM_QUIET silences this)"
-#endif
-#elif defined(__GNUC__) && !defined(__TINYC__)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
 #pragma GCC push_options
 #pragma GCC optimize("no-fast-math", "fp-contract=off")
 #endif
@@ -256,7 +276,7 @@ static float llm__bf16_to_f32(uint16_t h) { return llm__bits_f32((uint32_t)h << 
 // a*b + c rounded once. Without the instruction: the product is exact in double; the sum is rounded to odd there, which leaves
 // enough behind the point for the one rounding to float to come out right (Boldo & Melquiond, "Emulation of FMA and
 // correctly rounded sums", 2008).
-#if defined(__FP_FAST_FMAF) && LLM__GNUC
+#if LLM__HW_FMA
 static inline float llm__fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 #else
 static float llm__fma(float a, float b, float c) {
@@ -466,10 +486,15 @@ static bool llm__grow(const llm__heap *h, void **p, size_t *cap, size_t need, si
 // Text that grows; NUL-terminated whenever p is not NULL.
 typedef struct llm__string { char *p; size_t n, cap; } llm__string;
 
-static bool llm__string_add(const llm__heap *h, llm__string *s, const char *p, size_t n) {
+// Room for n more bytes and the NUL.
+static bool llm__string_room(const llm__heap *h, llm__string *s, size_t n) {
     void *v = s->p;
     if (n > SIZE_MAX - s->n - 1 || !llm__grow(h, &v, &s->cap, s->n + n + 1, 1)) return false;
     s->p = (char *)v;
+    return true;
+}
+static bool llm__string_add(const llm__heap *h, llm__string *s, const char *p, size_t n) {
+    if (!llm__string_room(h, s, n)) return false;
     if (n) memcpy(s->p + s->n, p, n);
     s->n += n;
     s->p[s->n] = 0;
@@ -3071,7 +3096,7 @@ static size_t llm__block_rows(const llm__tile *t) {
 
 //---- scalar lanes: what each primitive means. The other instruction sets give the same bits. ------------------------------------
 
-#if LLM__GNUC && !defined(__OPTIMIZE__)
+#if LLM__UNOPTIMIZED
 #define LLM__LANE static inline LLM__UNUSED      // forced inlining without optimisation makes frames of 30 KB
 #else
 #define LLM__LANE LLM__INLINE
@@ -4066,7 +4091,7 @@ static void llm__kernels_floats(llm__kernels *k) {
 // ---- avx2 ------------------------------------------------------------------------------------------------------------------
 #if LLM__HAS_AVX2
 #define LLM__AVX2 LLM__TARGET("avx2,fma,f16c")
-#if LLM__GNUC && !defined(__OPTIMIZE__)
+#if LLM__UNOPTIMIZED
 #define LLM__AVX2_INLINE static LLM__UNUSED LLM__AVX2       // at -O0 forced inlining makes frames of 216 KB, and threads have less
 #else
 #define LLM__AVX2_INLINE LLM__INLINE LLM__AVX2
@@ -4128,7 +4153,7 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_nibbles(const uint8_t *a, const uint8_
 }
 // Fifth bits of rows r and r + 4: byte k / 4 of a row's word has the bit of weight k at 4 + k % 4 (llm__avx2_fifths).
 LLM__AVX2_INLINE __m256i llm__avx2_fifth16(__m256i words, int r) {
-    const __m256i row = _mm256_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    const __m256i row = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
     const __m256i v = _mm256_shuffle_epi8(words, _mm256_add_epi8(row, _mm256_set1_epi8((char)(4 * r))));
     return _mm256_min_epu8(_mm256_and_si256(v, _mm256_set1_epi32((int)0x80402010u)), _mm256_set1_epi8(16));
 }
@@ -4198,7 +4223,8 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q5_k(const uint8_t *a, const uint8_t *
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q6_k(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     (void)s; (void)r;
-    return llm__avx2_or(llm__avx2_field(a, b, i * 64 + (c & 1 ? 32 : 0), c / 2 * 4, 15), llm__avx2_field(a, b, 128 + i * 32, c * 2 - 4, 48));
+    return llm__avx2_or(llm__avx2_field(a, b, i * 64 + (c & 1 ? 32 : 0), c / 2 * 4, 15),
+                        llm__avx2_field(a, b, 128 + i * 32, c * 2 - 4, 48));
 }
 
 // ---- scales of eight rows ----
@@ -4234,12 +4260,9 @@ LLM__AVX2_INLINE void llm__avx2_halves(__m256i words, __m256 *low, __m256 *high)
 }
 LLM__AVX2_INLINE __m256 llm__avx2_minus(__m256 v) { return _mm256_xor_ps(v, _mm256_set1_ps(-0.0f)); }
 
-LLM__AVX2_INLINE void llm__avx2_scale_only(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    llm__avx2_halves(llm__avx2_first_words(w, rb), &s->d, &s->m);           // the other half is not a minimum and not used
-}
 // Fifth bits, one word per row: weight k's bit comes to 4 + k % 4 of byte k / 4, for k below 16 and from 16 on.
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_fifths(__m256i words) {
-    const __m256i twice = _mm256_setr_epi8(0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13, 0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13);
+    const __m256i twice = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13));
     const __m256i lo = _mm256_shuffle_epi8(words, twice), hi = _mm256_shuffle_epi8(_mm256_srli_epi32(words, 16), twice);
     const __m256i odd = _mm256_set1_epi16((short)0xff00);
     llm__avx2_pair p;
@@ -4247,7 +4270,8 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_fifths(__m256i words) {
     p.hi = _mm256_blendv_epi8(_mm256_slli_epi16(hi, 4), hi, odd);
     return p;
 }
-LLM__AVX2_INLINE void llm__avx2_scale_min(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+// d, and m where the type has one: else it is two bytes of weights, and nobody looks.
+LLM__AVX2_INLINE void llm__avx2_head(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     llm__avx2_halves(llm__avx2_first_words(w, rb), &s->d, &s->m);
 }
 LLM__AVX2_INLINE void llm__avx2_fives(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
@@ -4282,23 +4306,23 @@ LLM__AVX2_INLINE void llm__avx2_super_q2_k(const uint8_t *w, size_t rb, llm__avx
 }
 // The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
 LLM__AVX2_INLINE void llm__avx2_super_q3_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const __m256i order = _mm256_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15);
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15));
     llm__avx2_rows r = llm__avx2_rows_at(w + 94, rb);
-    __m256 none;
     int i;
     for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
     r = llm__avx2_transpose(r);
-    llm__avx2_halves(r.v[3], &none, &s->d);
-    s->m = none;
+    llm__avx2_halves(r.v[3], &s->m, &s->d);
     s->sub.v[0] = _mm256_or_si256(llm__avx2_low(r.v[0], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -4), 48));
     s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[1], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -2), 48));
     s->sub.v[2] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[0], 4), 15), llm__avx2_low(r.v[2], 48));
     s->sub.v[3] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[1], 4), 15), llm__avx2_low(llm__avx2_shift(r.v[2], 2), 48));
     for (i = 0; i < 4; i++) s->sub.v[i] = _mm256_sub_epi8(s->sub.v[i], _mm256_set1_epi8(32));
+    s->mn = s->sub;                                                         // no minima: defined, not used
 }
 LLM__AVX2_INLINE void llm__avx2_super_q6_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     s->sub = llm__avx2_transpose(llm__avx2_rows_at(w + 192, rb));
-    llm__avx2_halves(llm__avx2_last_words(w + 194, rb), &s->m, &s->d);      // the other half belongs to the sub-scales
+    s->mn = s->sub;                                                         // no minima: defined, not used
+    llm__avx2_halves(llm__avx2_last_words(w + 194, rb), &s->m, &s->d);
 }
 
 // Bytes j and k of each word as the two signed halves of the word.
@@ -4373,7 +4397,8 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_partial(int kind, llm__avx2_pair p, __
     return p;
 }
 // One exact sum per row, rows in order; halves weighted by their sub-scales.
-LLM__AVX2_INLINE __m256i llm__avx2_total(int kind, llm__avx2_pair a, llm__avx2_pair b, llm__avx2_pair c, llm__avx2_pair d, llm__avx2_group g) {
+LLM__AVX2_INLINE __m256i llm__avx2_total(int kind, llm__avx2_pair a, llm__avx2_pair b, llm__avx2_pair c, llm__avx2_pair d,
+                                         llm__avx2_group g) {
     if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widened(llm__avx2_fold16(a.lo, b.lo, c.lo, d.lo));
     if (kind == LLM__AVX2_BYTE) return llm__avx2_fold32(a.lo, b.lo, c.lo, d.lo);
     if (kind == LLM__AVX2_FIVE) {
@@ -4402,8 +4427,8 @@ typedef struct llm__avx2_type {
 typedef struct llm__avx2_input { const int8_t *q; const float *d; const int16_t *s16; } llm__avx2_input;
 
 // One group of eight rows times one token: acc goes on.
-LLM__AVX2_INLINE __m256 llm__avx2_decode_group(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, const llm__avx2_scales *scales,
-                                                    uint32_t i, int c, const llm__avx2_input *x) {
+LLM__AVX2_INLINE __m256 llm__avx2_decode_group(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb,
+                                               const llm__avx2_scales *scales, uint32_t i, int c, const llm__avx2_input *x) {
     const llm__avx2_group g = y.group(scales, i, c);
     const __m256i lo = llm__avx2_both(x->q + c * 32), hi = llm__avx2_both(x->q + c * 32 + 16), sums = llm__avx2_four_bytes(x->s16 + c * 2);
     const __m256i zero = _mm256_set1_epi16((short)-y.zero);
@@ -4413,7 +4438,8 @@ LLM__AVX2_INLINE __m256 llm__avx2_decode_group(const llm__avx2_type y, __m256 ac
     const llm__avx2_pair e = llm__avx2_partial(y.kind, y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), lo, hi);
     const llm__avx2_pair f = llm__avx2_partial(y.kind, y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c), lo, hi);
     __m256i isum = llm__avx2_total(y.kind, a, b, e, f, g);
-    if (y.zero) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, y.kind < LLM__AVX2_SMALL ? zero : _mm256_mullo_epi16(g.zero, zero)));
+    if (y.zero && y.kind < LLM__AVX2_SMALL) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, zero));
+    if (y.zero && y.kind >= LLM__AVX2_SMALL) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, _mm256_mullo_epi16(g.zero, zero)));
     acc = _mm256_fmadd_ps(_mm256_mul_ps(g.s, da), _mm256_cvtepi32_ps(isum), acc);
     if (!y.minima) return acc;
     return _mm256_fmadd_ps(_mm256_mul_ps(g.t, da), _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, g.mn)), acc);
@@ -4520,7 +4546,7 @@ LLM__AVX2_INLINE void llm__avx2_split(uint8_t *low, uint8_t *high) {   // signed
     llm__avx2_store(high, llm__avx2_low(_mm256_srli_epi16(v, 4), 15));
 }
 LLM__AVX2_INLINE void llm__avx2_pack_group(const llm__avx2_type y, llm__avx2_panel *p, const uint8_t *w, size_t rb,
-                                                const llm__avx2_scales *scales, uint32_t i, int c) {
+                                           const llm__avx2_scales *scales, uint32_t i, int c) {
     const llm__avx2_group g = y.group(scales, i, c);
     const llm__avx2_pair r0 = y.pair(w, w + 4 * rb, scales, 0, i, c), r1 = y.pair(w + rb, w + 5 * rb, scales, 1, i, c);
     const llm__avx2_pair r2 = y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), r3 = y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c);
@@ -4627,7 +4653,8 @@ LLM__AVX2_INLINE llm__avx2_four llm__avx2_8steps(const uint8_t (*w)[32], const i
 // One more step on sums of low and of high nibbles; the activations are loaded once for both.
 typedef struct llm__avx2_eight { llm__avx2_four low, high; } llm__avx2_eight;
 
-LLM__AVX2_INLINE llm__avx2_eight llm__avx2_more_bytes(llm__avx2_eight e, const llm__avx2_panel *p, uint32_t g, const int8_t *const *x, uint32_t at) {
+LLM__AVX2_INLINE llm__avx2_eight llm__avx2_more_bytes(llm__avx2_eight e, const llm__avx2_panel *p, uint32_t g, const int8_t *const *x,
+                                                      uint32_t at) {
     const __m256i low = llm__avx2_load(p->q[g]), high = llm__avx2_load(p->high[g]);
     __m256i a = llm__avx2_four_bytes(x[0] + at + g * 4);
     e.low.v0 = _mm256_add_epi16(e.low.v0, _mm256_maddubs_epi16(low, a));
@@ -4662,7 +4689,8 @@ LLM__AVX2_INLINE llm__avx2_four llm__avx2_block(int kind, const llm__avx2_panel 
     const __m256i ones = _mm256_set1_epi16(1);
     if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widen(llm__avx2_8steps(p->q, x, at), ones);
     if (kind == LLM__AVX2_FIVE)
-        return llm__avx2_add32(llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), ones), llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 4), ones));
+        return llm__avx2_add32(llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), ones),
+                               llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 4), ones));
     if (kind == LLM__AVX2_BYTE) return llm__avx2_bytes(p, x, at);
     if (kind == LLM__AVX2_SMALL) {
         llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), llm__avx2_load(p->sub[0]));
@@ -4677,7 +4705,8 @@ LLM__AVX2_INLINE llm__avx2_four llm__avx2_block(int kind, const llm__avx2_panel 
 }
 
 // One term of N4 for eight rows and token c.
-LLM__AVX2_INLINE __m256 llm__avx2_term(const llm__avx2_type y, __m256 acc, __m256i isum, const llm__avx2_panel *p, const llm__avx2_side *side, int c) {
+LLM__AVX2_INLINE __m256 llm__avx2_term(const llm__avx2_type y, __m256 acc, __m256i isum, const llm__avx2_panel *p,
+                                       const llm__avx2_side *side, int c) {
     const __m256 da = _mm256_set1_ps(side->d[c]);
     const __m256i z = _mm256_set1_epi32(side->z[c]);
     if (y.zero) isum = _mm256_add_epi32(isum, y.kind < LLM__AVX2_SMALL ? z : _mm256_madd_epi16(z, llm__avx2_load(p->zero)));
@@ -4689,7 +4718,7 @@ LLM__AVX2_INLINE __m256 llm__avx2_term(const llm__avx2_type y, __m256 acc, __m25
 
 // n groups of eight rows x four tokens; the sums so far come from out and go back there.
 LLM__AVX2_INLINE void llm__avx2_tile(const llm__avx2_type y, const llm__avx2_panel *p, const llm__avx2_tokens *k, uint32_t n, uint32_t row,
-                                          uint32_t n_rows, bool begin) {
+                                     uint32_t n_rows, bool begin) {
     const __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n_rows), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     const int8_t *x[4];
     __m256 f0, f1, f2, f3;
@@ -4717,8 +4746,8 @@ LLM__AVX2_INLINE void llm__avx2_tile(const llm__avx2_type y, const llm__avx2_pan
 }
 
 // Eight rows from the tile's row on, columns from group on, into a panel. Fewer than eight are first copied, the last one repeated.
-LLM__AVX2_INLINE void llm__avx2_pack_rows(const llm__avx2_type y, llm__avx2_scratch *s, llm__avx2_panel *p, const llm__tile *t, uint32_t row,
-                                               uint32_t group, uint32_t n) {
+LLM__AVX2_INLINE void llm__avx2_pack_rows(const llm__avx2_type y, llm__avx2_scratch *s, llm__avx2_panel *p, const llm__tile *t,
+                                          uint32_t row, uint32_t group, uint32_t n) {
     const uint8_t *w = t->w + (size_t)row * t->row_bytes + group / y.groups * y.block_bytes;
     const size_t bytes = n / y.groups * y.block_bytes;
     uint32_t r;
@@ -4753,11 +4782,11 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
 
 //    name         kind    zero  groups, unrolled  scales of a block  of a group
 #define LLM__AVX2_FORMATS(X)                                         \
-    X(Q4_0, q4_0, NIBBLE, 8,   1, 1,  scale_only,  whole)            \
-    X(Q4_1, q4_1, NIBBLE, 0,   1, 1,  scale_min,   whole)            \
+    X(Q4_0, q4_0, NIBBLE, 8,   1, 1,  head,        whole)            \
+    X(Q4_1, q4_1, NIBBLE, 0,   1, 1,  head,        whole)            \
     X(Q5_0, q5_0, FIVE,   16,  1, 1,  fives,       whole)            \
     X(Q5_1, q5_1, FIVE,   0,   1, 1,  fives_min,   whole)            \
-    X(Q8_0, q8_0, BYTE,   128, 1, 1,  scale_only,  whole)            \
+    X(Q8_0, q8_0, BYTE,   128, 1, 1,  head,        whole)            \
     X(Q2_K, q2_k, SMALL,  0,   8, 4,  super_q2_k,  halved)           \
     X(Q3_K, q3_k, SMALL,  4,   8, 4,  super_q3_k,  halved)           \
     X(Q4_K, q4_k, NIBBLE, 0,   8, 2,  super_k4,    scaled)           \
@@ -4766,7 +4795,7 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
 
 // Decode takes bytes as signed, panels hold them plus 128: the zero is the panels'.
 #define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                     \
-    LLM__AVX2_INLINE llm__avx2_type llm__avx2_type_##name(int zero) {                                   \
+    LLM__AVX2_INLINE llm__avx2_type llm__avx2_type_##name(int zero) {                                        \
         llm__avx2_type y;                                                                                    \
         y.kind = LLM__AVX2_##kind_; y.zero = zero;                                                           \
         y.minima = llm__types[LLM__##NAME].minima;                                                           \
@@ -4787,8 +4816,8 @@ static void llm__kernels_avx2(llm__kernels *k) {
     k->panel_rows = 8;
     k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
 #define LLM__X(NAME, name, kind, zero, groups, run, scales, group)    \
-    k->decode[LLM__##NAME] = llm__decode_##name##_avx2;      \
-    k->prefill[LLM__##NAME] = llm__prefill_##name##_avx2;    \
+    k->decode[LLM__##NAME] = llm__decode_##name##_avx2;               \
+    k->prefill[LLM__##NAME] = llm__prefill_##name##_avx2;             \
     k->accelerated[LLM__##NAME] = true;
     LLM__AVX2_FORMATS(LLM__X)
 #undef LLM__X
@@ -4993,7 +5022,7 @@ typedef struct llm__product { const llm__mat *w; float *out; } llm__product;    
 typedef struct llm__matmul_job {
     const llm__run *run;
     llm__product p[LLM__MAX_PRODUCTS];
-    uint32_t n, last[LLM__MAX_PRODUCTS];          // last[i]: row groups of products 0 .. i
+    uint32_t last[LLM__MAX_PRODUCTS];             // last[i]: row groups of products 0 .. i
     uint32_t group;                               // rows that a kernel takes side by side
     const llm__acts *x;
     llm__chunks chunks;
@@ -5024,8 +5053,8 @@ static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, 
 // A chunk goes to the kernel in steps small enough that a cancel is heard within milliseconds, whatever the matrix.
 static void llm__matmul_work(void *arg, uint32_t worker) {
     llm__matmul_job *job = (llm__matmul_job *)arg;
-    uint32_t begin, end, i = 0;
-    const uint32_t step = job->x->n_tokens <= 3 ? 512 : 32;
+    uint32_t begin, end, i;
+    const uint32_t step = (job->x->n_tokens <= 3 ? 512 : 32) / job->group;         // group <= 32
     while (llm__chunks_take(&job->chunks, &begin, &end)) {
         while (begin < end) {
             uint32_t first, row, n_rows, rows_left, groups;
@@ -5034,7 +5063,7 @@ static void llm__matmul_work(void *arg, uint32_t worker) {
             first = i ? job->last[i - 1] : 0;
             row = (begin - first) * job->group;
             rows_left = job->p[i].w->rows - row;
-            groups = LLM__MIN(LLM__MIN(end, job->last[i]) - begin, step / job->group);
+            groups = LLM__MIN(LLM__MIN(end, job->last[i]) - begin, step);
             n_rows = LLM__MIN(rows_left, groups * job->group);
             llm__matmul_rows(job, &job->p[i], row, n_rows, worker);
             begin += groups;
@@ -5046,7 +5075,7 @@ static void llm__matmul_work(void *arg, uint32_t worker) {
 static void llm__op_matmul_n(const llm__run *r, const llm__product *p, uint32_t n, const llm__acts *x) {
     llm__matmul_job job;
     uint32_t i, groups = 0;
-    job.run = r; job.x = x; job.n = n;
+    job.run = r; job.x = x;
     job.group = r->k->panel_rows;
     for (i = 0; i < n; i++) {
         job.p[i] = p[i];
@@ -5163,9 +5192,9 @@ static void llm__kv_retire(llm__kv *kv, size_t n) {
     }
 }
 
-// How many of the first n positions are still good for going on at position n: n, or 0 when a window's pages are gone; the caller then
-// evaluates the tokens again from the start.
-static size_t llm__kv_rewind(llm__kv *kv, size_t n) {
+// Where to go on after the first n positions: at n, or at 0 when pages that position n sees have been given back. Position 0 needs none,
+// so the windows begin anew.
+static size_t llm__kv_resume_at(llm__kv *kv, size_t n) {
     uint32_t i;
     bool lost = false;
     for (i = 0; i < LLM__KV_GROUPS; i++) {
@@ -5198,7 +5227,9 @@ enum {                                 // what an architecture has
     LLM__EXPERTS    = 16,              // feed-forward by experts: always
     LLM__EXPERTS_OR = 32,              //                          where the file has them
     LLM__FUSED_UP   = 64,              // ffn_up holds gate and up, one above the other
-    LLM__TIED       = 128              // no output matrix of its own
+    LLM__TIED       = 128,             // no output matrix of its own
+    LLM__SCORE_CAP  = 256,             // scores of attention go through cap * tanh(s / cap)
+    LLM__LOGIT_CAP  = 512              // logits likewise, where the file has the key
 };
 
 typedef struct llm__arch {
@@ -5207,7 +5238,7 @@ typedef struct llm__arch {
     llm__act act;
     uint32_t window, period;           // defaults: sliding window; every period-th layer sees everything (0: no windows)
     float window_rope_base;            // rotary base of the window layers (0: as the others)
-    float score_cap, logit_cap;        // default soft caps (0: none, and the keys do not count)
+    float score_cap, logit_cap;        // default soft caps (0: none)
     uint32_t wide_scale_layers;        // the size with so many layers scales scores by (n_embd / n_head)^-1/2, not head_dim^-1/2
 } llm__arch;
 
@@ -5218,8 +5249,10 @@ static const llm__arch llm__archs[] = {
     { "qwen3moe", LLM__HALF_SPLIT | LLM__QK_NORM | LLM__EXPERTS,                            LLM__ACT_SILU, 0, 0, 0, 0, 0, 0 },
     { "phi3",     LLM__HALF_SPLIT | LLM__FUSED_UP,                                          LLM__ACT_SILU, 0, 0, 0, 0, 0, 0 },
     { "gemma",    LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__TIED,                            LLM__ACT_GELU, 0, 0, 0, 0, 0, 0 },
-    { "gemma2",   LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__TIED | LLM__POST_NORM,           LLM__ACT_GELU, 4096, 2, 0, 50.0f, 30.0f, 46 },
-    { "gemma3",   LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__QK_NORM | LLM__POST_NORM,        LLM__ACT_GELU, 1024, 6, 10000.0f, 0, 0, 62 },
+    { "gemma2",   LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__TIED | LLM__POST_NORM | LLM__SCORE_CAP | LLM__LOGIT_CAP,
+                                                                                            LLM__ACT_GELU, 4096, 2, 0, 50.0f, 30.0f, 46 },
+    { "gemma3",   LLM__HALF_SPLIT | LLM__EMBD_SCALE | LLM__QK_NORM | LLM__POST_NORM | LLM__LOGIT_CAP,
+                                                                                            LLM__ACT_GELU, 1024, 6, 10000.0f, 0, 0, 62 },
 };
 
 typedef struct llm__rope {             // one set of rotary frequencies
@@ -5271,7 +5304,20 @@ typedef struct llm__binder {           // sticky: after the first failure nothin
     llm_result result;
 } llm__binder;
 
-static void llm__bind_fail(llm__binder *b, llm_result code) { if (b->result == LLM_OK) b->result = code; }
+// The first failure counts; its sentence stays.
+static void llm__bind_fail(llm__binder *b, llm_result code, const char *format, ...) {
+    llm__text t = LLM__ZERO;
+    va_list args;
+    if (b->result != LLM_OK) return;
+    b->result = code;
+    if (!b->err) return;
+    b->err->code = code;
+    t.p = b->err->text; t.cap = sizeof b->err->text;
+    va_start(args, format);
+    llm__text_args(&t, format, args);
+    va_end(args);
+    llm__text_end(&t);
+}
 
 // "ARCH.suffix" in buf.
 static const char *llm__bind_key(const llm__binder *b, char buf[96], const char *suffix) {
@@ -5287,7 +5333,7 @@ static float llm__bind_f32(llm__binder *b, const char *suffix, float otherwise) 
     char key[96];
     float f = otherwise;
     if (b->result == LLM_OK) b->result = llm__gguf_f32(b->g, llm__bind_key(b, key, suffix), &f, b->err);
-    if (b->result == LLM_OK && !llm__f32_is_finite(f)) b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is not a finite number", key);
+    if (b->result == LLM_OK && !llm__f32_is_finite(f)) llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is not a finite number", key);
     return f;
 }
 // A count that divides or bounds a loop: present, and within 1 .. most.
@@ -5295,7 +5341,7 @@ static uint32_t llm__bind_count(llm__binder *b, const char *suffix, uint32_t mos
     char key[96];
     uint32_t n = llm__bind_u32(b, suffix, 0);
     if (b->result == LLM_OK && (n == 0 || n > most))
-        b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u; it must be present and between 1 and %u", llm__bind_key(b, key, suffix), n, most);
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u; it must be present and between 1 and %u", llm__bind_key(b, key, suffix), n, most);
     return n;
 }
 static uint32_t llm__bind_u32_at(llm__binder *b, const char *suffix, uint32_t layer, uint32_t otherwise) {
@@ -5317,12 +5363,12 @@ static const llm__gguf_tensor *llm__bind_tensor(llm__binder *b, int layer, const
     if (b->result != LLM_OK) return NULL;
     t = llm__bind_find(b, name, layer, suffix);
     if (!t) {
-        if (required) llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "tensor '%s' is missing, which architecture '%s' needs", name, b->net->arch->name));
+        if (required) llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' is missing, which architecture '%s' needs", name, b->net->arch->name);
         return NULL;
     }
     if (t->dims[0] != d0 || t->dims[1] != d1 || t->dims[2] != d2 || t->dims[3] != 1) {
-        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "tensor '%s' has shape [%U, %U, %U], expected [%U, %U, %U]", name,
-                                    t->dims[0], t->dims[1], t->dims[2], d0, d1, d2));
+        llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' has shape [%U, %U, %U], expected [%U, %U, %U]", name,
+                                    t->dims[0], t->dims[1], t->dims[2], d0, d1, d2);
         return NULL;
     }
     return t;
@@ -5337,7 +5383,7 @@ static float *llm__bind_floats(llm__binder *b, uint64_t n) {
         p = LLM__NEW(b->heap, float, n);
     }
     if (p) net->vectors[net->n_vectors++] = p;
-    else llm__bind_fail(b, llm__fail(b->err, LLM_NO_MEMORY, "no memory for a tensor of %U numbers", n));
+    else llm__bind_fail(b, LLM_NO_MEMORY, "no memory for a tensor of %U numbers", n);
     return p;
 }
 // A vector as aligned floats: norms and biases are small and used with every token, so they are copied.
@@ -5357,7 +5403,6 @@ static void llm__bind_rows(llm__binder *b, llm__mat *m, const llm__gguf_tensor *
     m->rows = (uint32_t)rows;
     m->row_bytes = (size_t)row_bytes;
     m->data = t->data + row * row_bytes;
-    m->scale = 1.0f;
     if (m->cols > b->net->max_cols) b->net->max_cols = m->cols;
     if (!llm__types[t->type].load) b->net->integers = true;
 }
@@ -5365,6 +5410,7 @@ static void llm__bind_matrix(llm__binder *b, llm__mat *m, int layer, const char 
     const llm__gguf_tensor *t = llm__bind_tensor(b, layer, suffix, cols, rows, 1, required);
     m->type = LLM__TYPE_NONE;
     if (!t) return;
+    m->scale = 1.0f;
     llm__bind_rows(b, m, t, 0, rows);
     b->net->bytes_per_token += t->n_bytes;
 }
@@ -5372,7 +5418,7 @@ static void llm__bind_matrix(llm__binder *b, llm__mat *m, int layer, const char 
 static void llm__bind_extras(llm__binder *b, llm__mat *m, int layer, const char *name, bool bias_first) {
     char suffix[64];
     const float *scale;
-    if (m->type == LLM__TYPE_NONE) return;
+    if (b->result != LLM_OK || m->type == LLM__TYPE_NONE) return;
     llm__format(suffix, sizeof suffix, "%s.bias", name);
     m->bias = llm__bind_vector(b, layer, suffix, m->rows, false);
     llm__format(suffix, sizeof suffix, "%s.scale", name);
@@ -5415,7 +5461,7 @@ static void llm__bind_rope(llm__binder *b, llm__rope *rope, double base, const l
     uint32_t i;
     if (b->result != LLM_OK) return;
     rope->turns = LLM__NEW(b->heap, uint64_t, net->n_rot / 2);
-    if (!rope->turns) { llm__bind_fail(b, llm__fail(b->err, LLM_NO_MEMORY, "no memory for the rotary frequencies")); return; }
+    if (!rope->turns) { llm__bind_fail(b, LLM_NO_MEMORY, "no memory for the rotary frequencies"); return; }
     for (i = 0; i < net->n_rot / 2; i++) {
         double f = llm__pow(base, -2.0 * i / net->n_rot);
         if (divisors) f /= (double)divisors[i];
@@ -5430,7 +5476,7 @@ static bool llm__rope_divisors_ok(llm__binder *b, const float *d) {
     uint32_t i;
     for (i = 0; d && i < b->net->n_rot / 2; i++)
         if (d[i] == 0.0f || !llm__f32_is_finite(d[i])) {
-            llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "a rotary factor tensor holds a zero or something that is not a number"));
+            llm__bind_fail(b, LLM_BAD_FILE, "a rotary factor tensor holds a zero or something that is not a number");
             return false;
         }
     return true;
@@ -5447,6 +5493,8 @@ static void llm__bind_ropes(llm__binder *b) {
     if (b->result == LLM_OK) b->result = llm__gguf_str(b->g, llm__bind_key(b, key, "rope.scaling.type"), &type, b->err);
     net->n_ctx_orig = llm__bind_u32(b, "rope.scaling.original_context_length", net->n_ctx_train);
     if (!net->n_ctx_orig) net->n_ctx_orig = net->n_ctx_train;
+    if (b->result == LLM_OK && type.n && !llm__str_is(type, "none") && !llm__str_is(type, "linear") && !llm__str_is(type, "yarn") && !llm__str_is(type, "longrope"))
+        llm__bind_fail(b, LLM_UNSUPPORTED, "rotary scaling '%v' is not supported", &type);
     s.yarn = llm__str_is(type, "yarn");
     s.factor = factor > 0.0f && (s.yarn || type.n == 0 || llm__str_is(type, "linear")) ? (double)factor : 1.0;
     s.beta_fast = (double)llm__bind_f32(b, "rope.scaling.yarn_beta_fast", 32.0f);
@@ -5454,7 +5502,7 @@ static void llm__bind_ropes(llm__binder *b) {
     s.attn_factor = llm__bind_f32(b, "rope.scaling.attn_factor", 1.0f);
     if (s.attn_factor == 0.0f) s.attn_factor = 1.0f;
     plain.factor = 1.0; plain.attn_factor = s.attn_factor;
-    if (b->result == LLM_OK && !(base > 1.0)) llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base")));
+    if (b->result == LLM_OK && !(base > 1.0)) llm__bind_fail(b, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base"));
 
     freqs = llm__bind_vector(b, -1, "rope_freqs.weight", net->n_rot / 2, false);
     near_ = llm__bind_vector(b, -1, "rope_factors_short.weight", net->n_rot / 2, false);
@@ -5463,66 +5511,78 @@ static void llm__bind_ropes(llm__binder *b) {
         llm__bind_rope(b, &net->rope[0], base, &s, freqs ? freqs : near_);
         if (far_ && !freqs) llm__bind_rope(b, &net->rope_long, base, &s, far_);
         window_base = (double)llm__bind_f32(b, "rope.freq_base_swa", net->arch->window_rope_base);
-        if (net->arch->window && net->arch->window_rope_base > 0.0f && window_base > 1.0) llm__bind_rope(b, &net->rope[1], window_base, &plain, NULL);
+        if (net->arch->window_rope_base > 0.0f) {
+            if (!(window_base > 1.0)) llm__bind_fail(b, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base_swa"));
+            llm__bind_rope(b, &net->rope[1], window_base, &plain, NULL);
+        }
     }
 }
 
 // ---- layers ----
 
-// q, k and v as three matrices, or as one with their rows one above the other.
+// One tensor that holds up to three matrices, their rows one above the other; bias and scale belong to the whole.
+static void llm__bind_stack(llm__binder *b, int i, const char *name, uint64_t cols, llm__mat *const *m, const uint64_t *rows, uint32_t n, bool bias_first) {
+    const llm__gguf_tensor *t;
+    llm__mat whole = LLM__ZERO;
+    char suffix[64];
+    uint64_t at = 0, total = 0;
+    uint32_t k;
+    for (k = 0; k < n; k++) total += rows[k];
+    llm__format(suffix, sizeof suffix, "%s.weight", name);
+    t = llm__bind_tensor(b, i, suffix, cols, total, 1, true);
+    if (!t) return;
+    whole.scale = 1.0f;
+    llm__bind_rows(b, &whole, t, 0, total);
+    llm__bind_extras(b, &whole, i, name, bias_first);
+    for (k = 0; k < n; at += rows[k++]) {
+        *m[k] = whole;
+        llm__bind_rows(b, m[k], t, at, rows[k]);
+        if (whole.bias) m[k]->bias = whole.bias + at;
+    }
+    b->net->bytes_per_token += t->n_bytes;
+}
 static void llm__bind_qkv(llm__binder *b, llm__layer *l, int i) {
     const llm__net *net = b->net;
-    uint64_t nq = (uint64_t)l->n_head * net->dim_k, nk = (uint64_t)l->n_head_kv * net->dim_k, nv = (uint64_t)l->n_head_kv * net->dim_v;
+    llm__mat *m[3];
+    uint64_t rows[3];
     char name[96];
-    const llm__gguf_tensor *t;
-    if (b->result != LLM_OK) return;
-    if (!llm__bind_find(b, name, i, "attn_qkv.weight")) {
-        llm__bind_matrix(b, &l->wq, i, "attn_q.weight", net->n_embd, nq, true);
-        llm__bind_matrix(b, &l->wk, i, "attn_k.weight", net->n_embd, nk, true);
-        llm__bind_matrix(b, &l->wv, i, "attn_v.weight", net->n_embd, nv, true);
-        if (b->result != LLM_OK) return;
-        llm__bind_extras(b, &l->wq, i, "attn_q", false);
-        llm__bind_extras(b, &l->wk, i, "attn_k", false);
-        llm__bind_extras(b, &l->wv, i, "attn_v", false);
+    m[0] = &l->wq; m[1] = &l->wk; m[2] = &l->wv;
+    rows[0] = (uint64_t)l->n_head * net->dim_k; rows[1] = (uint64_t)l->n_head_kv * net->dim_k; rows[2] = (uint64_t)l->n_head_kv * net->dim_v;
+    if (llm__bind_find(b, name, i, "attn_qkv.weight")) {
+        llm__bind_stack(b, i, "attn_qkv", net->n_embd, m, rows, 3, false);
         return;
     }
-    t = llm__bind_tensor(b, i, "attn_qkv.weight", net->n_embd, nq + nk + nv, 1, true);
-    if (!t) return;
-    llm__bind_rows(b, &l->wq, t, 0, nq + nk + nv);                // the whole first, so that its bias is the whole bias
-    llm__bind_extras(b, &l->wq, i, "attn_qkv", false);
-    if (b->result != LLM_OK) return;
-    l->wk = l->wv = l->wq;
-    llm__bind_rows(b, &l->wq, t, 0, nq);
-    llm__bind_rows(b, &l->wk, t, nq, nk);
-    llm__bind_rows(b, &l->wv, t, nq + nk, nv);
-    if (l->wq.bias) { l->wk.bias = l->wq.bias + nq; l->wv.bias = l->wq.bias + nq + nk; }
-    b->net->bytes_per_token += t->n_bytes;
+    llm__bind_matrix(b, m[0], i, "attn_q.weight", net->n_embd, rows[0], true);
+    llm__bind_matrix(b, m[1], i, "attn_k.weight", net->n_embd, rows[1], true);
+    llm__bind_matrix(b, m[2], i, "attn_v.weight", net->n_embd, rows[2], true);
+    llm__bind_extras(b, m[0], i, "attn_q", false);
+    llm__bind_extras(b, m[1], i, "attn_k", false);
+    llm__bind_extras(b, m[2], i, "attn_v", false);
 }
 
 static void llm__bind_ffn(llm__binder *b, llm__layer *l, int i) {
     const llm__net *net = b->net;
-    const llm__gguf_tensor *t;
-    if (!(net->arch->flags & LLM__FUSED_UP)) {
+    if (net->arch->flags & LLM__FUSED_UP) {
+        llm__mat *m[2];
+        uint64_t rows[2];
+        m[0] = &l->gate; m[1] = &l->up;
+        rows[0] = rows[1] = l->n_ff;
+        llm__bind_stack(b, i, "ffn_up", net->n_embd, m, rows, 2, true);
+    } else {
         llm__bind_matrix(b, &l->gate, i, "ffn_gate.weight", net->n_embd, l->n_ff, true);
         llm__bind_matrix(b, &l->up, i, "ffn_up.weight", net->n_embd, l->n_ff, true);
-        if (b->result != LLM_OK) return;
         llm__bind_extras(b, &l->gate, i, "ffn_gate", true);
         llm__bind_extras(b, &l->up, i, "ffn_up", true);
-    } else {
-        t = llm__bind_tensor(b, i, "ffn_up.weight", net->n_embd, 2ull * l->n_ff, 1, true);
-        if (!t) return;
-        llm__bind_rows(b, &l->gate, t, 0, l->n_ff);
-        llm__bind_rows(b, &l->up, t, l->n_ff, l->n_ff);
-        b->net->bytes_per_token += t->n_bytes;
     }
     llm__bind_matrix(b, &l->down, i, "ffn_down.weight", l->n_ff, net->n_embd, true);
-    if (b->result == LLM_OK) llm__bind_extras(b, &l->down, i, "ffn_down", true);
+    llm__bind_extras(b, &l->down, i, "ffn_down", true);
 }
 
 static size_t llm__bind_experts_of(llm__binder *b, llm__mat *m, int i, const char *suffix, uint64_t cols, uint64_t rows) {
     const llm__net *net = b->net;
     const llm__gguf_tensor *t = llm__bind_tensor(b, i, suffix, cols, rows, net->n_expert, true);
     if (!t) return 0;
+    m->scale = 1.0f;
     llm__bind_rows(b, m, t, 0, rows);
     b->net->bytes_per_token += t->n_bytes / net->n_expert * net->n_expert_used;
     return m->row_bytes * (size_t)rows;
@@ -5560,12 +5620,12 @@ static void llm__bind_layer(llm__binder *b, uint32_t i, uint32_t window) {
     if (b->result != LLM_OK) return;
     if (net->n_expert && net->n_ff_expert) l->n_ff = net->n_ff_expert;
     if (!l->n_head || !l->n_head_kv || l->n_head % l->n_head_kv || l->n_head > 65536) {
-        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "key '%s': %u heads over %u key/value heads in layer %u is not possible",
-                                    llm__bind_key(b, key, "attention.head_count"), l->n_head, l->n_head_kv, i));
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s': %u heads over %u key/value heads in layer %u is not possible",
+                                    llm__bind_key(b, key, "attention.head_count"), l->n_head, l->n_head_kv, i);
         return;
     }
     if (!l->n_ff || l->n_ff > 1u << 24) {
-        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, "feed_forward_length"), l->n_ff));
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, "feed_forward_length"), l->n_ff);
         return;
     }
     l->window = window && llm__bind_has_window(b, i) ? window : 0;
@@ -5578,7 +5638,7 @@ static void llm__bind_layer(llm__binder *b, uint32_t i, uint32_t window) {
         l->k_norm = llm__bind_vector(b, (int)i, "attn_k_norm.weight", net->dim_k, true);
     }
     llm__bind_matrix(b, &l->wo, (int)i, "attn_output.weight", (uint64_t)l->n_head * net->dim_v, net->n_embd, true);
-    if (b->result == LLM_OK) llm__bind_extras(b, &l->wo, (int)i, "attn_output", false);
+    llm__bind_extras(b, &l->wo, (int)i, "attn_output", false);
     if (flags & LLM__POST_NORM) {
         l->attn_post_norm = llm__bind_vector(b, (int)i, "post_attention_norm.weight", net->n_embd, true);
         l->ffn_post_norm  = llm__bind_vector(b, (int)i, "post_ffw_norm.weight", net->n_embd, true);
@@ -5602,7 +5662,7 @@ static void llm__bind_sizes(llm__binder *b) {
     net->eps         = llm__bind_f32(b, "attention.layer_norm_rms_epsilon", 1e-5f);
     heads0           = llm__bind_u32_at(b, "attention.head_count", 0, 0);
     if (b->result == LLM_OK && (heads0 == 0 || heads0 > 65536))
-        b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, "attention.head_count"), heads0);
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, "attention.head_count"), heads0);
     if (b->result != LLM_OK) return;
     net->dim_k = llm__bind_u32(b, "attention.key_length", 0);
     net->dim_v = llm__bind_u32(b, "attention.value_length", 0);
@@ -5611,9 +5671,9 @@ static void llm__bind_sizes(llm__binder *b) {
     net->n_rot = llm__bind_u32(b, "rope.dimension_count", net->dim_k);
     if (!net->n_rot) net->n_rot = net->dim_k;
     if (b->result == LLM_OK && (!net->dim_k || net->dim_k > 512 || !net->dim_v || net->dim_v > 512))
-        b->result = llm__fail(b->err, LLM_UNSUPPORTED, "heads of %u and %u elements: 1 to 512 are supported", net->dim_k, net->dim_v);
+        llm__bind_fail(b, LLM_UNSUPPORTED, "heads of %u and %u elements: 1 to 512 are supported", net->dim_k, net->dim_v);
     if (b->result == LLM_OK && (net->n_rot > net->dim_k || net->n_rot % 2))
-        b->result = llm__fail(b->err, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"), net->n_rot, net->dim_k);
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"), net->n_rot, net->dim_k);
     if (flags & (LLM__EXPERTS | LLM__EXPERTS_OR)) {
         net->n_expert      = llm__bind_u32(b, "expert_count", 0);
         net->n_expert_used = llm__bind_u32(b, "expert_used_count", 0);
@@ -5621,10 +5681,10 @@ static void llm__bind_sizes(llm__binder *b) {
         net->n_ff_expert   = llm__bind_u32(b, "expert_feed_forward_length", 0);
         if (b->result == LLM_OK && (net->n_expert || (flags & LLM__EXPERTS))
             && (net->n_expert == 0 || net->n_expert > 4096 || net->n_expert_used == 0 || net->n_expert_used > net->n_expert || net->n_expert_used > 64))
-            b->result = llm__fail(b->err, LLM_BAD_FILE, "%u experts of which %u are used is not possible", net->n_expert, net->n_expert_used);
+            llm__bind_fail(b, LLM_BAD_FILE, "%u experts of which %u are used is not possible", net->n_expert, net->n_expert_used);
     }
-    if (net->arch->score_cap > 0.0f) net->score_cap = llm__bind_f32(b, "attn_logit_softcapping", net->arch->score_cap);
-    net->logit_cap = net->arch->period ? llm__bind_f32(b, "final_logit_softcapping", net->arch->logit_cap) : 0.0f;
+    if (flags & LLM__SCORE_CAP) net->score_cap = llm__bind_f32(b, "attn_logit_softcapping", net->arch->score_cap);
+    if (flags & LLM__LOGIT_CAP) net->logit_cap = llm__bind_f32(b, "final_logit_softcapping", net->arch->logit_cap);
     net->score_scale = net->n_layer == net->arch->wide_scale_layers ? 1.0f / llm__sqrt((float)(net->n_embd / heads0))
                                                                     : 1.0f / llm__sqrt((float)net->dim_k);
     net->embd_scale = flags & LLM__EMBD_SCALE ? llm__sqrt((float)net->n_embd) : 1.0f;
@@ -5636,7 +5696,7 @@ static void llm__bind_ends(llm__binder *b) {
     const llm__gguf_tensor *embd = llm__bind_find(b, name, -1, "token_embd.weight");
     if (b->result != LLM_OK) return;
     if (embd && (embd->dims[1] == 0 || embd->dims[1] > 1u << 24)) {
-        llm__bind_fail(b, llm__fail(b->err, LLM_BAD_FILE, "tensor 'token_embd.weight' has %U rows", embd->dims[1]));
+        llm__bind_fail(b, LLM_BAD_FILE, "tensor 'token_embd.weight' has %U rows", embd->dims[1]);
         return;
     }
     net->n_vocab = embd ? (uint32_t)embd->dims[1] : 0;
@@ -5651,7 +5711,7 @@ static void llm__bind_ends(llm__binder *b) {
     } else {
         net->bytes_per_token -= embd->n_bytes - net->embd.row_bytes;              // one row of the embedding, not the table
     }
-    if (b->result == LLM_OK) llm__bind_extras(b, &net->output, -1, "output", false);
+    llm__bind_extras(b, &net->output, -1, "output", false);
 }
 
 static void llm__net_free(llm__net *net, const llm__heap *heap) {
@@ -5682,6 +5742,7 @@ static llm_result llm__net_bind(llm__net *net, const llm__heap *heap, const llm_
     llm__bind_ends(&b);
     llm__bind_ropes(&b);
     window = net->arch->period ? llm__bind_u32(&b, "attention.sliding_window", net->arch->window) : 0;
+    window = LLM__MIN(window, 0x7fffffffu);
     if (b.result == LLM_OK) {
         net->layers = (llm__layer *)llm__alloc_zero(heap, net->n_layer, sizeof(llm__layer));
         if (!net->layers) b.result = llm__fail(err, LLM_NO_MEMORY, "no memory for %u layers", net->n_layer);
@@ -5717,12 +5778,13 @@ typedef struct llm__state {            // what one context computes with
     float *gate, *up;                  // [n_batch, n_ff], in the place of q .. att: never needed together
     llm__acts in;                      // the input of the next matrix, as integers
     float *cos_sin[2];                 // [n_batch, n_rot / 2, 2]
-    llm__attn_part *parts;             // [n_head, spans] of one token, when its spans are shared out
+    llm__attn_part *parts;             // [n_head, LLM__SPLIT] of one token, when its spans are shared out, and their o
     float *parts_o;
+    llm__attn_part *sums;              // [n_head] what they are merged into
     float *router, *expert_out;        // [n_batch, n_expert], [n_batch * n_expert_used, n_embd]
     uint32_t *expert_id;               // [n_batch, n_expert_used], by rank
     float *expert_weight;              //      likewise
-    uint32_t *expert_slots;            // [n_batch] slots (token * n_expert_used + rank) of the expert at work
+    uint32_t *expert_slots;            // [n_batch] slots (token * n_expert_used + rank) of the expert at work: one per token at most
     llm__acts expert_x, expert_in;     // the layer's input; the rows of it that one expert reads
     float *expert_y;                   // [n_batch, n_embd] what it returns
     uint8_t *workers;
@@ -5733,7 +5795,7 @@ typedef struct llm__state {            // what one context computes with
 
 #define LLM__TILE 16u                  // queries that read keys and values together
 
-static uint32_t llm__n_spans(uint32_t n_ctx) { return n_ctx / LLM__SPAN + 1; }
+#define LLM__SPLIT 16u                 // spans that are shared out at a time
 
 static void llm__carve_acts(llm__arena *a, llm__acts *x, uint64_t T, uint64_t n, bool floats) {
     if (floats) x->f = LLM__CARVE(a, float, T * n);
@@ -5763,8 +5825,9 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
     llm__carve_acts(&a, &s->in, T, net->integers ? net->max_cols : 0, false);
     for (i = 0; i < 2; i++)
         if (s->ropes[i]) s->cos_sin[i] = LLM__CARVE(&a, float, T * net->n_rot);
-    s->parts   = LLM__CARVE(&a, llm__attn_part, heads * llm__n_spans(s->n_ctx));
-    s->parts_o = LLM__CARVE(&a, float, heads * llm__n_spans(s->n_ctx) * net->dim_v);
+    s->parts   = LLM__CARVE(&a, llm__attn_part, heads * LLM__SPLIT);
+    s->parts_o = LLM__CARVE(&a, float, heads * LLM__SPLIT * net->dim_v);
+    s->sums    = LLM__CARVE(&a, llm__attn_part, heads);
     if (net->n_expert) {
         s->router        = LLM__CARVE(&a, float, T * net->n_expert);
         s->expert_out    = LLM__CARVE(&a, float, T * net->n_expert_used * net->n_embd);
@@ -5822,6 +5885,9 @@ static llm_result llm__state_scratch(llm__state *s, llm_error *e) {
 }
 
 // ---- one pass over the layers ----
+//
+// An eval is one call's wish, any number of tokens; a pass takes at most n_batch of them through all layers; a run is who computes, with
+// which kernels; the state is what lives from one eval to the next.
 
 typedef struct llm__pass {
     llm__state *s;
@@ -5851,8 +5917,9 @@ static void llm__angles_token(const void *p, uint32_t t) {
     uint32_t i, set, n = s->net->n_rot / 2;
     for (set = 0; set < 2; set++) {
         const llm__rope *rope = s->ropes[set];
-        float *cs = s->cos_sin[set] + (size_t)t * n * 2;
+        float *cs;
         if (!rope) continue;
+        cs = s->cos_sin[set] + (size_t)t * n * 2;
         for (i = 0; i < n; i++, cs += 2) {
             llm__cos_sin((uint64_t)(pass->position + t) * rope->turns[i], &cs[0], &cs[1]);
             if (rope->factor != 1.0f) { cs[0] *= rope->factor; cs[1] *= rope->factor; }
@@ -5895,10 +5962,11 @@ static void llm__heads_token(const void *p, uint32_t t) {
 // ---- attention ----
 
 // The queries of one kv head, over all tokens: query i is head i % group of the group, at token first + i / group. A tile of them reads
-// keys and values together. The unit of work is (kv head, tile), or (kv head, tile, span) where one token has little else to share out.
+// keys and values together. The unit of work is (kv head, tile) or (kv head, tile, span).
 typedef struct llm__attend_job {
     const llm__pass *pass;
-    uint32_t group, n_tiles, n_spans;  // heads per kv head; tiles per kv head; spans shared out (1 = each unit does all of its own)
+    uint32_t group, n_tiles;           // heads per kv head; tiles per kv head
+    uint32_t span, n_spans;            // spans shared out, from which on; n_spans 0: each unit does all spans of its queries
     llm__chunks chunks;
 } llm__attend_job;
 
@@ -5911,7 +5979,7 @@ static void llm__visible(const llm__pass *pass, uint32_t t, uint32_t *begin, uin
 }
 
 // One span for every query of the tile that sees some of it; a query's later spans are merged ascending (N7).
-static void llm__attend_span(const llm__pass *pass, uint32_t kv_head, uint32_t span, llm__attend_query *tile, uint32_t n) {
+static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint32_t span, llm__attend_query *tile, uint32_t n) {
     const llm__state *s = pass->s;
     const llm__net *net = s->net;
     const void *k[LLM__SPAN / LLM__PAGE], *v[LLM__SPAN / LLM__PAGE];
@@ -5951,71 +6019,107 @@ static void llm__attend_span(const llm__pass *pass, uint32_t kv_head, uint32_t s
     }
 }
 
-static void llm__attend_unit(const llm__attend_job *job, uint32_t unit, float *scratch) {
+// Queries first .. of one kv head: who they are, what they see, where their sums go.
+static uint32_t llm__attend_tile(const llm__attend_job *job, uint32_t kv_head, uint32_t first, llm__attend_query *tile, float *scratch) {
     const llm__pass *pass = job->pass;
-    const llm__state *s = pass->s;
-    const uint32_t dim = s->net->dim_v, split = unit % job->n_spans, first = unit / job->n_spans % job->n_tiles * LLM__TILE;
-    const uint32_t kv_head = unit / job->n_spans / job->n_tiles, n_queries = (pass->T - pass->first) * job->group;
-    const uint32_t n = LLM__MIN(LLM__TILE, n_queries - first);
-    llm__attend_query tile[LLM__TILE];
-    uint32_t i, low = UINT32_MAX, high = 0, span;
+    const uint32_t dim = pass->s->net->dim_v, n = LLM__MIN(LLM__TILE, (pass->T - pass->first) * job->group - first);
+    uint32_t i;
     for (i = 0; i < n; i++) {
         llm__attend_query *t = &tile[i];
         t->token = pass->first + (first + i) / job->group;
         t->head = kv_head * job->group + (first + i) % job->group;
         t->started = false;
         llm__visible(pass, t->token, &t->begin, &t->end);
-        low = LLM__MIN(low, t->begin / LLM__SPAN);
-        high = LLM__MAX(high, (t->end - 1) / LLM__SPAN);
-        t->sum.o = job->n_spans > 1 ? s->parts_o + (size_t)(t->head * job->n_spans + split) * dim
-                                    : s->att + ((size_t)(t->token - pass->first) * pass->layer->n_head + t->head) * dim;
+        t->sum.o = pass->s->att + ((size_t)(t->token - pass->first) * pass->layer->n_head + t->head) * dim;
         t->next.o = scratch + i * dim;
     }
-    if (job->n_spans > 1) { low += split; high = low; }
-    for (span = low; span <= high; span++) llm__attend_span(pass, kv_head, span, tile, n);
-    for (i = 0; i < n; i++)
-        if (job->n_spans > 1) s->parts[tile[i].head * job->n_spans + split] = tile[i].sum;
-        else s->k->v.attend_finish(&tile[i].sum, dim);
+    return n;
+}
+
+// One tile over all the spans that it sees.
+static void llm__attend_whole(const llm__attend_job *job, uint32_t unit, float *scratch) {
+    const llm__pass *pass = job->pass;
+    const uint32_t kv_head = unit / job->n_tiles;
+    llm__attend_query tile[LLM__TILE];
+    uint32_t i, low = UINT32_MAX, high = 0, span, n = llm__attend_tile(job, kv_head, unit % job->n_tiles * LLM__TILE, tile, scratch);
+    for (i = 0; i < n; i++) {
+        low = LLM__MIN(low, tile[i].begin / LLM__SPAN);
+        high = LLM__MAX(high, (tile[i].end - 1) / LLM__SPAN);
+    }
+    for (span = low; span <= high && !llm__run_cancelled(&pass->run); span++) llm__attend_tile_span(pass, kv_head, span, tile, n);
+    if (llm__run_cancelled(&pass->run)) return;
+    for (i = 0; i < n; i++) pass->s->k->v.attend_finish(&tile[i].sum, pass->s->net->dim_v);
+}
+
+// One tile over one span: a part that is merged later.
+static void llm__attend_split(const llm__attend_job *job, uint32_t unit, float *scratch) {
+    const llm__pass *pass = job->pass;
+    const llm__state *s = pass->s;
+    const uint32_t split = unit % job->n_spans, kv_head = unit / job->n_spans / job->n_tiles;
+    llm__attend_query tile[LLM__TILE];
+    uint32_t i, n = llm__attend_tile(job, kv_head, unit / job->n_spans % job->n_tiles * LLM__TILE, tile, scratch);
+    for (i = 0; i < n; i++) tile[i].sum.o = s->parts_o + (size_t)(tile[i].head * LLM__SPLIT + split) * s->net->dim_v;
+    llm__attend_tile_span(pass, kv_head, job->span + split, tile, n);
+    for (i = 0; i < n; i++) s->parts[tile[i].head * LLM__SPLIT + split] = tile[i].sum;
 }
 
 static void llm__attend_work(void *arg, uint32_t worker) {
     llm__attend_job *job = (llm__attend_job *)arg;
+    float *scratch = (float *)llm__run_scratch(&job->pass->run, worker);
     uint32_t unit, end;
     while (llm__chunks_take(&job->chunks, &unit, &end))
         for (; unit < end && !llm__run_cancelled(&job->pass->run); unit++)
-            llm__attend_unit(job, unit, (float *)llm__run_scratch(&job->pass->run, worker));
+            if (job->n_spans) llm__attend_split(job, unit, scratch);
+            else llm__attend_whole(job, unit, scratch);
 }
 
-// Spans that were shared out are merged here, in the same order as elsewhere.
-static void llm__merge_spans(const llm__pass *pass, uint32_t n_spans) {
+// Merges the spans of this round, ascending, into what the rounds before have left.
+static void llm__merge_spans(const llm__pass *pass, uint32_t n_spans, bool first) {
     const llm__state *s = pass->s;
+    const uint32_t dim = s->net->dim_v;
     uint32_t head, i;
     for (head = 0; head < pass->layer->n_head; head++) {
-        llm__attn_part *sum = &s->parts[head * n_spans];
-        for (i = 1; i < n_spans; i++) s->k->v.attend_merge(sum, &sum[i], s->net->dim_v);
-        s->k->v.attend_finish(sum, s->net->dim_v);
-        memcpy(s->att + (size_t)head * s->net->dim_v, sum->o, s->net->dim_v * sizeof(float));
+        llm__attn_part *sum = &s->sums[head], *part = &s->parts[head * LLM__SPLIT];
+        if (first) {
+            *sum = part[0];
+            sum->o = s->att + (size_t)head * dim;
+            memcpy(sum->o, part[0].o, dim * sizeof(float));
+        }
+        for (i = first ? 1 : 0; i < n_spans; i++) s->k->v.attend_merge(sum, &part[i], dim);
     }
 }
 
-// att = attention of tokens first .. T-1 over the cache                                            [T - first, n_head * dim_v]
+// att = attention of tokens first .. T-1 over the cache. One token at depth has few heads and many spans: then the spans are shared
+// out as well, some at a time so that scratch does not grow with n_ctx.                            [T - first, n_head * dim_v]
 static void llm__op_attend(const llm__pass *pass) {
     const uint32_t rest = pass->T - pass->first;
-    llm__attend_job job;
-    uint32_t begin, end;
+    const llm__state *s = pass->s;
+    llm__attend_job job = LLM__ZERO;
+    uint32_t begin, end, i, units;
     llm__visible(pass, pass->first, &begin, &end);
     job.pass = pass;
     job.group = pass->layer->n_head / pass->layer->n_head_kv;
     job.n_tiles = (rest * job.group + LLM__TILE - 1) / LLM__TILE;
-    job.n_spans = rest == 1 ? (end - 1) / LLM__SPAN - begin / LLM__SPAN + 1 : 1;
-    llm__chunks_init(&job.chunks, pass->layer->n_head_kv * job.n_tiles * job.n_spans, 1, pass->run.team->n);
-    llm__team_run(pass->run.team, llm__attend_work, &job);
-    if (job.n_spans > 1 && !llm__run_cancelled(&pass->run)) llm__merge_spans(pass, job.n_spans);
+    units = pass->layer->n_head_kv * job.n_tiles;
+    begin /= LLM__SPAN;
+    end = (end - 1) / LLM__SPAN + 1;
+    if (rest > 1 || end - begin == 1) {
+        llm__chunks_init(&job.chunks, units, 1, pass->run.team->n);
+        llm__team_run(pass->run.team, llm__attend_work, &job);
+        return;
+    }
+    for (job.span = begin; job.span < end && !llm__run_cancelled(&pass->run); job.span += job.n_spans) {
+        job.n_spans = LLM__MIN(end - job.span, LLM__SPLIT);
+        llm__chunks_init(&job.chunks, units * job.n_spans, 1, pass->run.team->n);
+        llm__team_run(pass->run.team, llm__attend_work, &job);
+        if (!llm__run_cancelled(&pass->run)) llm__merge_spans(pass, job.n_spans, job.span == begin);
+    }
+    for (i = 0; i < pass->layer->n_head && !llm__run_cancelled(&pass->run); i++) s->k->v.attend_finish(&s->sums[i], s->net->dim_v);
 }
 
 // ---- feed-forward ----
 
-// out = down(act(gate(x)) * up(x)), x in s->in                                                                       [T, n_embd]
+// out = down(act(gate(x)) * up(x))                                                                       [T, n_embd]
 static void llm__ffn(const llm__pass *pass, const llm__mat *gate, const llm__mat *up, const llm__mat *down, const llm__acts *x, float *out) {
     llm__state *s = pass->s;
     const llm__run *r = &pass->run;
@@ -6039,9 +6143,9 @@ static void llm__route_token(const void *p, uint32_t t) {
     float *weight = s->expert_weight + (size_t)t * net->n_expert_used;
     s->k->v.softmax(prob, net->n_expert);
     for (r = 0; r < net->n_expert_used; r++) {
-        uint32_t best = 0;
-        for (i = 1; i < net->n_expert; i++)
-            if (prob[i] > prob[best]) best = i;
+        uint32_t best = net->n_expert;
+        for (i = 0; i < net->n_expert; i++)                         // -1: taken. NaN compares with nothing: then the lowest id left
+            if (prob[i] != -1.0f && (best == net->n_expert || prob[i] > prob[best])) best = i;
         id[r] = best;
         weight[r] = prob[best];
         sum += prob[best];
@@ -6217,9 +6321,9 @@ static llm_result llm__fwd_batch(llm__state *s, const llm__eval *ev, size_t at, 
     return LLM_OK;
 }
 
-// Evaluates tokens[n] at `position`, n_batch at a time. The caller has checked ids and room. On failure the caller forgets what was stored.
+// Evaluates tokens[n] at `position`, n_batch at a time. The caller has checked ids and room, and the scratch is there. On failure the caller forgets what was stored.
 static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e) {
-    llm_result result = llm__state_scratch(s, e);
+    llm_result result = LLM_OK;
     size_t at;
     for (at = 0; result == LLM_OK && at < ev->n; ) {
         const uint32_t T = (uint32_t)LLM__MIN(ev->n - at, (size_t)s->n_batch);
@@ -8762,9 +8866,7 @@ static const char *llm__bits_check_kernels(const llm__kernels *k) {
 // NULL: same bits as everywhere; else the reason why not.
 static const char *llm__bits_check(const llm__kernels *k) {
     const char *reason = llm__bits_check_scalar();
-#if defined(__clang__) && defined(__FAST_MATH__)
-    if (!reason) reason = "compiled by clang with -ffast-math";
-#endif
+    if (!reason && LLM__CLANG_FAST_MATH) reason = "compiled by clang with -ffast-math";
     return reason ? reason : llm__bits_check_kernels(k);
 }
 
@@ -8825,6 +8927,7 @@ struct llm_model {
     uint32_t n_threads_asked;
     const char *bits_reason;           // NULL: the promise holds
     double vocab_ms, load_ms;
+    uint32_t n_scalar;                 // matrices on the scalar kernels although others exist
     char *arch, *name, *size_label, *vocab_type, *pre_tokenizer;
 };
 
@@ -8903,6 +9006,12 @@ static bool llm__tokens_add(const llm__heap *h, llm__tokens *t, const llm_token 
     return true;
 }
 
+static size_t llm__common_prefix(const llm__tokens *a, const llm__tokens *b) {
+    size_t n = 0;
+    while (n < a->n && n < b->n && a->v[n] == b->v[n]) n++;
+    return n;
+}
+
 // ---- about the library ----
 
 LLM__PUBLIC uint32_t llm_version(void) { return LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH; }
@@ -8970,19 +9079,16 @@ static char *llm__meta_copy(const llm_model *m, const char *key) {
     return llm__copy_text(&m->heap, s);
 }
 
-#define LLM__MAX_THREADS 256
-
 // What remains once the file's directory is open.
 static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_error *e) {
     const uint64_t start = llm__now(m);
-    uint32_t n_threads = d->n_threads ? d->n_threads : llm__os_n_cores();
     llm_result r = llm__vocab_load(&m->vocab, &m->heap, &m->gguf, e);
     m->vocab_ms = llm__ms_since(m, start);
     if (r == LLM_OK) r = llm__net_bind(&m->net, &m->heap, &m->gguf, e);
     if (r == LLM_OK && m->vocab.n_tokens && m->vocab.n_tokens != m->net.n_vocab)
         r = llm__fail(e, LLM_BAD_FILE, "tensor 'token_embd.weight' has %u rows, but the vocabulary has %u tokens", m->net.n_vocab, m->vocab.n_tokens);
     if (r == LLM_OK) r = llm__kernels_pick(&m->kernels, d->isa, e);
-    if (r == LLM_OK) r = llm__pool_new(&m->pool, &m->heap, LLM__MIN(n_threads, LLM__MAX_THREADS), &m->parallel, e);
+    if (r == LLM_OK) r = llm__pool_new(&m->pool, &m->heap, d->n_threads, &m->parallel, e);
     if (r != LLM_OK) return r;
     m->arch = llm__meta_copy(m, "general.architecture");
     m->name = llm__meta_copy(m, "general.name");
@@ -8991,6 +9097,7 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     m->pre_tokenizer = llm__meta_copy(m, "tokenizer.ggml.pre");
     if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer) return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
     m->bits_reason = llm__bits_check(&m->kernels);
+    m->n_scalar = llm__count_scalar(&m->net, &m->kernels);
     return LLM_OK;
 }
 
@@ -9078,8 +9185,13 @@ LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
     llm__give_struct(out, &i, out->struct_bytes, sizeof i);
 }
 LLM__PUBLIC size_t llm_meta(const llm_model *m, const char *key, char *buf, size_t cap) {
+    llm__fpenv fp;
+    size_t n;
     if (!m || !key || (cap && !buf)) return LLM_FAILED;
-    return llm__gguf_meta_text(&m->gguf, key, buf, cap);
+    fp = llm__fp_enter();                                          // numbers are written by arithmetic
+    n = llm__gguf_meta_text(&m->gguf, key, buf, cap);
+    llm__fp_leave(fp);
+    return n;
 }
 
 // ---- vocabulary ----
@@ -9147,7 +9259,7 @@ static void llm__publish(llm_ctx *c) {
     s->bytes_per_token = m->net.bytes_per_token + (s->decode_tokens ? c->kv_bytes_read / s->decode_tokens : 0);
     s->for_calls_per_token = s->decode_tokens ? (double)c->runs_in_decode / (double)s->decode_tokens : 0.0;
     s->f16_saturated = llm__atomic_load(&c->state.f16_saturated);
-    s->n_tensors_scalar = llm__count_scalar(&m->net, &m->kernels);
+    s->n_tensors_scalar = m->n_scalar;
     while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
     c->published = *s;
     llm__atomic_store(&c->stats_lock, 0);
@@ -9190,21 +9302,19 @@ static void llm__notes_cut(llm_ctx *c, size_t keep) {
         llm__free(&c->model->heap, c->notes[c->n_notes].content);
     }
 }
-static bool llm__notes_add(llm_ctx *c, llm__str role, llm__str content) {
-    const llm__heap *h = &c->model->heap;
+static bool llm__notes_reserve(llm_ctx *c, size_t n) {
     void *p = c->notes;
-    llm__note note;
-    if (!llm__grow(h, &p, &c->cap_notes, c->n_notes + 1, sizeof *c->notes)) return false;
+    if (!llm__grow(&c->model->heap, &p, &c->cap_notes, n, sizeof *c->notes)) return false;
     c->notes = (llm__note *)p;
-    note.role = llm__copy_text(h, role);
-    note.content = llm__copy_text(h, content);
-    if (!note.role || !note.content) {
-        llm__free(h, note.role);
-        llm__free(h, note.content);
-        return false;
-    }
-    c->notes[c->n_notes++] = note;
     return true;
+}
+static bool llm__note_make(const llm__heap *h, llm__note *note, llm__str role, llm__str content) {
+    note->role = llm__copy_text(h, role);
+    note->content = llm__copy_text(h, content);
+    if (note->role && note->content) return true;
+    llm__free(h, note->role);
+    llm__free(h, note->content);
+    return false;
 }
 
 static void llm__ctx_free(llm_ctx *c) {
@@ -9235,7 +9345,6 @@ static llm_result llm__check_ctx_desc(const llm_ctx_desc *d, llm_error *e) {
     if (d->kv_type != LLM_KV_F16 && d->kv_type != LLM_KV_F32) return llm__fail(e, LLM_BAD_ARG, "kv_type: %d is not a value of llm_kv_type", (int)d->kv_type);
     if (d->template_json) return llm__fail(e, LLM_UNSUPPORTED, "template_json is not available in this version");
     if (d->grammar || d->json_schema) return llm__fail(e, LLM_UNSUPPORTED, "grammar and json_schema are not available in this version");
-    if (d->n_stop && !d->stop) return llm__fail(e, LLM_BAD_ARG, "n_stop is %u but stop is NULL", d->n_stop);
     return LLM_OK;
 }
 
@@ -9304,8 +9413,8 @@ static llm_result llm__fail_full(llm_ctx *c, uint64_t needed) {
 static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, size_t n_want, float *logits, bool progress) {
     llm_model *m = c->model;
     llm__state *s = &c->state;
-    const size_t begin = c->n_cached, lag = c->past.n - begin;      // lag: in the past, not in the cache
-    const size_t again = c->n_seen > begin ? c->n_seen - begin : 0;
+    const size_t begin = c->n_cached, lag = c->past.n - begin;      // lag: the token just sampled, or what a window has lost
+    const size_t again = c->n_seen > begin ? c->n_seen - begin : 0; // the part of it that had been evaluated before
     const uint64_t start = llm__now(m);
     llm__team team;
     llm__eval ev = LLM__ZERO;
@@ -9324,7 +9433,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     }
     if (r != LLM_OK) {
         c->past.n -= n;
-        c->n_cached = llm__kv_rewind(&s->kv, begin);
+        c->n_cached = llm__kv_resume_at(&s->kv, begin);
         return r;
     }
     if (n_want && logits) memcpy(s->logits[1 - s->good], logits + (n_want - 1) * m->net.n_vocab, m->net.n_vocab * sizeof(float));
@@ -9353,9 +9462,8 @@ static void llm__stats_reset(llm_ctx *c) {
 
 static llm_result llm__no_memory_for_text(llm_ctx *c) { return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text"); }
 
-// Everything up to here becomes raw tokens; messages are no longer rendered again. False: no memory, and nothing has changed.
-static bool llm__all_raw(llm_ctx *c) {
-    if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return false;
+// The past becomes raw tokens; there is nothing left to render. The caller has reserved room in base.
+static void llm__all_raw(llm_ctx *c) {
     if (c->past.n) memcpy(c->base.v, c->past.v, c->past.n * sizeof *c->base.v);
     c->base.n = c->base_settled = c->past.n;
     llm__notes_cut(c, 0);
@@ -9364,13 +9472,12 @@ static bool llm__all_raw(llm_ctx *c) {
     c->fresh = c->answering = false;
     c->why = c->ended = LLM_STOP_NONE;
     c->answer.n = c->held.n = c->n_hold = 0;
-    return true;
 }
 
 // Logits of the last token, evaluating it again where a rewind took them away.
 static llm_result llm__ensure_logits(llm_ctx *c) {
     if (c->has_logits) return LLM_OK;
-    if (c->n_cached == c->past.n) c->n_cached = llm__kv_rewind(&c->state.kv, c->past.n - 1);
+    if (c->n_cached == c->past.n) c->n_cached = llm__kv_resume_at(&c->state.kv, c->past.n - 1);
     return llm__advance(c, NULL, 0, 1, NULL, false);
 }
 
@@ -9435,7 +9542,8 @@ LLM__PUBLIC llm_token llm_sample(llm_ctx *c) {
 
 // ---- what the conversation should be ----
 
-// Appends text to t as tokens. At the very start of a context stands one BOS, if the vocabulary wants it, whoever wrote it (FR-068).
+// Appends text to t as tokens. At the very start of a context stands exactly one BOS if the vocabulary wants one, whether the text
+// (a template's, say) brings it or not.
 static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, const llm__span *plain, size_t n_plain) {
     const llm__vocab *v = &c->model->vocab;
     const llm__heap *h = &c->model->heap;
@@ -9450,6 +9558,7 @@ static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, co
         if (!llm__grow(h, &p, &t->cap, room, sizeof *t->v)) return llm__no_memory_for_text(c);
         t->v = (llm_token *)p;
         r = llm__tok_encode(v, h, text, flags, plain, n_plain, t->v + t->n + 1, t->cap - t->n - 1, &n);
+        if (r == LLM_BAD_ARG) return llm__fail(&c->error, r, "the text is too long to tokenize");
         if (r != LLM_OK) return llm__no_memory_for_text(c);
         if (n <= t->cap - t->n - 1) break;
         room = t->n + 1 + n;
@@ -9501,21 +9610,28 @@ static llm_result llm__target(llm_ctx *c, llm__tokens *t) {
     return r;
 }
 
-// Messages and fed text so far become base tokens, so that what comes now stands after them.
+// Messages and fed text so far become base tokens, so that what comes now stands after them. What of it had been answered stays
+// marked as such: up to where it agrees with the answered messages alone.
 static llm_result llm__bake(llm_ctx *c) {
-    llm__tokens t = LLM__ZERO;
+    const llm__heap *h = &c->model->heap;
+    llm__tokens all = LLM__ZERO, settled = LLM__ZERO;
     llm_result r = LLM_OK;
-    if (!c->raw.n && !c->n_notes) return LLM_OK;
-    if (!llm__tokens_add(&c->model->heap, &t, c->base.v, c->base.n)) r = llm__no_memory_for_text(c);
-    if (r == LLM_OK && c->n_notes) r = llm__append_notes(c, &t, c->n_notes, false, NULL);
-    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &t, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
-    if (r != LLM_OK) { llm__free(&c->model->heap, t.v); return r; }
-    llm__free(&c->model->heap, c->base.v);
-    c->base = t;
-    llm__notes_cut(c, 0);
-    c->notes_settled = 0;
-    c->raw.n = 0;
-    return LLM_OK;
+    if (!llm__tokens_add(h, &all, c->base.v, c->base.n) || !llm__tokens_add(h, &settled, c->base.v, c->base_settled)) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK && c->n_notes) r = llm__append_notes(c, &all, c->n_notes, false, NULL);
+    if (r == LLM_OK && c->notes_settled) r = llm__append_notes(c, &settled, c->notes_settled, false, NULL);
+    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &all, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    if (r == LLM_OK) {
+        c->base_settled = llm__common_prefix(&all, &settled);
+        llm__free(h, c->base.v);
+        c->base = all;
+        llm__notes_cut(c, 0);
+        c->notes_settled = 0;
+        c->raw.n = 0;
+    } else {
+        llm__free(h, all.v);
+    }
+    llm__free(h, settled.v);
+    return r;
 }
 
 // The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages.
@@ -9523,8 +9639,10 @@ static llm_result llm__settle_answer(llm_ctx *c) {
     llm_result r = LLM_OK;
     if (!c->answering) return LLM_OK;
     if (c->n_notes) {
-        if (!llm__notes_add(c, llm__str_of("assistant"), llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n))) return llm__no_memory_for_text(c);
-        c->notes_settled = c->n_notes;
+        if (!llm__notes_reserve(c, c->n_notes + 1)
+            || !llm__note_make(&c->model->heap, &c->notes[c->n_notes], llm__str_of("assistant"), llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n)))
+            return llm__no_memory_for_text(c);
+        c->notes_settled = ++c->n_notes;
     } else if (c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING) {         // the stop string itself is not part of it
         llm__tokens t = LLM__ZERO;
         if (!llm__tokens_add(&c->model->heap, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
@@ -9533,8 +9651,9 @@ static llm_result llm__settle_answer(llm_ctx *c) {
         llm__free(&c->model->heap, c->base.v);
         c->base = t;
     } else {
-        c->base.n = 0;
-        if (!llm__tokens_add(&c->model->heap, &c->base, c->past.v, c->past.n)) return llm__no_memory_for_text(c);
+        if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
+        memcpy(c->base.v, c->past.v, c->past.n * sizeof *c->base.v);
+        c->base.n = c->past.n;
     }
     c->base_settled = c->base.n;
     c->answering = false;
@@ -9548,15 +9667,24 @@ static llm_result llm__text_ready(llm_ctx *c) {
     return LLM_OK;
 }
 static llm_result llm__queue_message(llm_ctx *c, const char *role, const char *text) {
+    const llm__heap *h = &c->model->heap;
+    llm__note note;
     llm_result r = llm__text_ready(c);
     if (r != LLM_OK) return r;
     if (!role || !text || !*role) return llm__fail(&c->error, LLM_BAD_ARG, "llm_say: the role or the text is missing");
     if (c->chat_result != LLM_OK) return llm__fail(&c->error, c->chat_result, "%s", c->chat_reason);
+    // What can fail comes first: the copy, room for it and for the answer's message; then the answer is settled, then the message added.
+    if (!llm__notes_reserve(c, c->n_notes + 2) || !llm__note_make(h, &note, llm__str_of(role), llm__str_of(text))) return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
     if (r == LLM_OK && c->raw.n) r = llm__bake(c);
-    if (r == LLM_OK && !llm__notes_add(c, llm__str_of(role), llm__str_of(text))) r = llm__no_memory_for_text(c);
-    if (r == LLM_OK) c->fresh = true;
-    return r;
+    if (r != LLM_OK) {
+        llm__free(h, note.role);
+        llm__free(h, note.content);
+        return r;
+    }
+    c->notes[c->n_notes++] = note;
+    c->fresh = true;
+    return LLM_OK;
 }
 LLM__PUBLIC llm_result llm_say(llm_ctx *c, const char *role, const char *text) {
     llm__call call;
@@ -9568,10 +9696,12 @@ static llm_result llm__queue_text(llm_ctx *c, const char *text, size_t n) {
     llm_result r = llm__text_ready(c);
     if (r != LLM_OK) return r;
     if (n && !text) return llm__fail(&c->error, LLM_BAD_ARG, "llm_feed: the text is NULL");
+    if (!llm__string_room(&c->model->heap, &c->raw, n)) return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
-    if (r == LLM_OK && !llm__string_add(&c->model->heap, &c->raw, text, n)) r = llm__no_memory_for_text(c);
-    if (r == LLM_OK) c->fresh = true;
-    return r;
+    if (r != LLM_OK) return r;
+    llm__string_add(&c->model->heap, &c->raw, text, n);
+    c->fresh = true;
+    return LLM_OK;
 }
 LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
     llm__call call;
@@ -9582,48 +9712,44 @@ LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
 
 // ---- rewind ----
 
-// Drops the messages that end after n. What is then left of the past and does not fit the remaining messages is raw from now on.
-static llm_result llm__rewind_notes(llm_ctx *c, size_t n) {
+// How many messages end within the first n tokens, and whether these tokens are what the template makes of them, or the beginning of
+// it: if not, they are raw from now on. Only answered messages count. Changes nothing.
+static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *fits) {
     const llm__heap *h = &c->model->heap;
-    size_t keep, end = 0;
-    bool fits = n == c->base.n;
-    for (keep = c->n_notes; keep; keep--) {
+    size_t end = 0;
+    *fits = n == c->base_settled;
+    for (*keep = n < c->base_settled ? 0 : c->notes_settled; *keep; --*keep) {
         llm__tokens t = LLM__ZERO;
         llm_result r = LLM_OK;
-        if (!llm__tokens_add(h, &t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
-        r = llm__append_notes(c, &t, keep, true, &end);
-        if (r == LLM_OK && end <= n) fits = n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
+        if (!llm__tokens_add(h, &t, c->base.v, c->base_settled)) r = llm__no_memory_for_text(c);
+        if (r == LLM_OK) r = llm__append_notes(c, &t, *keep, true, &end);
+        if (r == LLM_OK && end <= n) *fits = n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
         llm__free(h, t.v);
         if (r == LLM_OK && end <= n) break;
-        if (r != LLM_OK && r != LLM_BAD_TEMPLATE) return r;          // some templates refuse half a conversation
+        if (r == LLM_NO_MEMORY) return r;                           // else: some templates refuse half a conversation
     }
-    if (fits) { llm__notes_cut(c, keep); return LLM_OK; }
-    if (!llm__tokens_reserve(h, &c->base, c->past.n)) return llm__no_memory_for_text(c);
-    c->past.n = n;
-    llm__all_raw(c);
     return LLM_OK;
 }
 static llm_result llm__rewind(llm_ctx *c, size_t n) {
-    const size_t before = c->past.n;
-    llm_result r = LLM_OK;
+    size_t keep = 0;
+    bool fits = false;
+    llm_result r;
     if (n > c->past.n) return llm__fail(&c->error, LLM_BAD_ARG, "cannot rewind to %U: the context holds %U tokens", (uint64_t)n, (uint64_t)c->past.n);
+    if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
+    if (r == LLM_OK) r = llm__messages_until(c, n, &keep, &fits);
     if (r != LLM_OK) return r;
-    llm__notes_cut(c, c->notes_settled);                            // input that was waiting
-    c->base.n = c->base_settled;
-    c->raw.n = 0;
-    if (n < c->base.n) { c->base.n = n; llm__notes_cut(c, 0); }
-    else if (c->n_notes) r = llm__rewind_notes(c, n);
-    else c->base.n = LLM__MIN(c->base.n, n);
-    if (r != LLM_OK) return r;
-    c->base_settled = c->base.n;
-    c->notes_settled = LLM__MIN(c->notes_settled, c->n_notes);
-    if (n < before) c->has_logits = false;
+    if (n < c->past.n) c->has_logits = false;
     c->past.n = n;
     c->n_seen = LLM__MIN(c->n_seen, n);
-    c->n_cached = llm__kv_rewind(&c->state.kv, LLM__MIN(c->n_cached, n));
+    c->n_cached = llm__kv_resume_at(&c->state.kv, LLM__MIN(c->n_cached, n));
+    llm__notes_cut(c, keep);                                        // with what was waiting
+    c->base.n = c->base_settled;
+    c->notes_settled = keep;
+    c->raw.n = 0;
     c->fresh = false;
     c->why = c->ended = LLM_STOP_NONE;
+    if (!fits) llm__all_raw(c);
     return LLM_OK;
 }
 LLM__PUBLIC llm_result llm_rewind(llm_ctx *c, size_t n_past) {
@@ -9645,7 +9771,6 @@ LLM__PUBLIC llm_result llm_set_stop(llm_ctx *c, const char *const *stop, uint32_
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    if (n && !stop) return llm__leave(c, &call, llm__fail(&c->error, LLM_BAD_ARG, "llm_set_stop: stop is NULL"));
     return llm__leave(c, &call, llm__stops_set(&c->stops, &c->model->heap, stop, n, &c->error));
 }
 LLM__PUBLIC llm_result llm_set_max_tokens(llm_ctx *c, uint32_t n) {
@@ -9660,23 +9785,24 @@ LLM__PUBLIC llm_result llm_set_max_tokens(llm_ctx *c, uint32_t n) {
 
 // Makes the cache hold target, keeping what it shares with the past: chunk by chunk, so that a cancel keeps what is done.
 static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
-    size_t common = 0, at;
+    const llm_progress *progress = &c->model->progress;
+    size_t common = llm__common_prefix(target, &c->past), at;
     llm_result r = LLM_OK;
-    while (common < target->n && common < c->past.n && target->v[common] == c->past.v[common]) common++;
     if (common < c->past.n || !c->has_logits) {
         if (common == target->n && common) common--;                // at least one token, for its logits
         c->has_logits = false;
     }
-    c->past.n = common;
     c->n_seen = LLM__MIN(c->n_seen, common);
-    c->n_cached = llm__kv_rewind(&c->state.kv, LLM__MIN(c->n_cached, common));
+    if (c->n_cached > common || c->n_cached + 1 < common) common = llm__kv_resume_at(&c->state.kv, LLM__MIN(c->n_cached, common));
+    c->past.n = common;
+    c->n_cached = LLM__MIN(c->n_cached, common);
     c->stats.reused_tokens = c->n_cached;
     for (at = common; r == LLM_OK && at < target->n; ) {
         const size_t n = LLM__MIN(target->n - at, (size_t)c->state.n_batch);
         r = llm__advance(c, target->v + at, n, at + n == target->n, NULL, false);
         at += n;
-        if (r == LLM_OK && at < target->n && c->model->progress.progress_fn
-            && !c->model->progress.progress_fn(c->model->progress.user, 1, (float)at / (float)target->n))
+        if (r == LLM_OK && progress->progress_fn && target->n - common > 1
+            && !progress->progress_fn(progress->user, 1, (float)at / (float)target->n) && at < target->n)
             r = llm__fail(&c->error, LLM_CANCELLED, "cancelled by the progress callback");
     }
     return r;
@@ -9690,15 +9816,14 @@ static llm_result llm__begin_answer(llm_ctx *c) {
     llm__stats_reset(c);
     if (r == LLM_OK && target.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
     if (r == LLM_OK && target.n > c->n_ctx) r = llm__fail_full(c, target.n);
-    if (r == LLM_OK && !llm__tokens_add(h, &before, c->past.v, c->past.n)) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK && (!llm__tokens_add(h, &before, c->past.v, c->past.n) || !llm__tokens_reserve(h, &c->base, target.n))) r = llm__no_memory_for_text(c);
     if (r == LLM_OK) {
         r = llm__become(c, &target);
-        if (r != LLM_OK && r != LLM_CANCELLED) {
-            size_t same = LLM__MIN(c->n_cached, before.n);
-            while (same && memcmp(before.v, c->past.v, same * sizeof *before.v) != 0) same--;
-            if (before.n) memcpy(c->past.v, before.v, before.n * sizeof *before.v);         // the past held as much once: there is room
+        if (r != LLM_OK && r != LLM_CANCELLED) {                    // the past held `before` once: there is room
+            const size_t same = LLM__MIN(c->n_cached, llm__common_prefix(&before, &c->past));
+            if (before.n) memcpy(c->past.v, before.v, before.n * sizeof *before.v);
             c->past.n = before.n;
-            c->n_cached = same;
+            c->n_cached = llm__kv_resume_at(&c->state.kv, same);
             c->n_seen = before.n;
             c->has_logits = false;
         }
@@ -9713,12 +9838,7 @@ static llm_result llm__begin_answer(llm_ctx *c) {
         c->raw.n = 0;
         return r;
     }
-    if (c->raw.n) {                                                 // fed text is not rendered again
-        c->base.n = 0;
-        if (!llm__tokens_add(h, &c->base, c->past.v, c->past.n)) return llm__no_memory_for_text(c);
-        llm__notes_cut(c, 0);
-        c->raw.n = 0;
-    }
+    if (c->raw.n) llm__all_raw(c);                                  // fed text is not rendered again
     c->base_settled = c->base.n;
     c->notes_settled = c->n_notes;
     return LLM_OK;
@@ -9731,14 +9851,6 @@ static void llm__open_answer(llm_ctx *c) {
     c->answer.n = c->held.n = c->n_hold = 0;
     c->answer_begin = c->past.n;
     llm__stops_reset(&c->stops);
-}
-
-// Room for n more bytes and a NUL.
-static bool llm__string_room(const llm__heap *h, llm__string *s, size_t n) {
-    void *v = s->p;
-    if (n > SIZE_MAX - s->n - 1 || !llm__grow(h, &v, &s->cap, s->n + n + 1, 1)) return false;
-    s->p = (char *)v;
-    return true;
 }
 
 // Samples one token and appends its text to what is held.
@@ -9799,7 +9911,7 @@ static llm_result llm__next_piece(llm_ctx *c) {
         r = llm__text_ready(c);
         if (r == LLM_OK) llm__open_answer(c);
     } else if (c->why == LLM_STOP_LIMIT || c->why == LLM_STOP_CANCEL) {
-        if (c->why == LLM_STOP_LIMIT) c->n_answer = 0;
+        c->n_answer = 0;
         c->why = c->ended = LLM_STOP_NONE;
     } else if (c->why != LLM_STOP_NONE) {
         return LLM_DONE;
@@ -9833,6 +9945,7 @@ LLM__PUBLIC const char *llm_next(llm_ctx *c, size_t *n) {
 LLM__PUBLIC llm_stop llm_why(const llm_ctx *c) { return c ? c->why : LLM_STOP_ERROR; }
 
 #if defined(__clang__)
+#pragma float_control(pop)
 #pragma clang diagnostic pop
 #elif defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC pop_options

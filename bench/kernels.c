@@ -19,7 +19,7 @@ typedef struct matrix {
     uint8_t *w;
     llm__acts x;
     float *out;
-    void *panel;
+    uint8_t *panel_base, *panel;
 } matrix;
 
 static uint32_t random32(uint64_t *state) {
@@ -57,10 +57,11 @@ static void matrix_make(matrix *m, int type, const options *o) {
     for (i = 0; i < n / 32; i++) m->x.d[i] = 0.01f;
     for (i = 0; i < n / 16; i++) m->x.s16[i] = (int16_t)(random32(&state) % 1000);
     m->out = (float *)need((size_t)m->rows * o->tokens * sizeof(float));
-    m->panel = (void *)(((uintptr_t)need((size_t)llm__panel_bytes(m->cols) + 64) + 63) & ~(uintptr_t)63);     // lives as long as the program
+    m->panel_base = (uint8_t *)need((size_t)llm__panel_bytes(m->cols) + 64);
+    m->panel = m->panel_base + (64 - (uintptr_t)m->panel_base % 64);
 }
 static void matrix_free(matrix *m) {
-    free(m->w); free(m->x.q); free(m->x.d); free(m->x.s16); free(m->out);
+    free(m->w); free(m->x.q); free(m->x.d); free(m->x.s16); free(m->out); free(m->panel_base);
 }
 
 static double seconds(void) { return (double)llm__os_now_us() * 1e-6; }

@@ -57,7 +57,8 @@ static bool find_of(const uint8_t *file, const char *kind, int type, tensor *out
 static void test_table(void) {
     static const struct { const char *name; uint32_t gguf; double bits; } known[] = {
         { "F32", 0, 32 }, { "F16", 1, 16 }, { "BF16", 30, 16 }, { "Q4_0", 2, 4.5 }, { "Q4_1", 3, 5 }, { "Q5_0", 6, 5.5 }, { "Q5_1", 7, 6 },
-        { "Q8_0", 8, 8.5 }, { "Q2_K", 10, 2.625 }, { "Q3_K", 11, 3.4375 }, { "Q4_K", 12, 4.5 }, { "Q5_K", 13, 5.5 }, { "Q6_K", 14, 6.5625 } };
+        { "Q8_0", 8, 8.5 }, { "Q2_K", 10, 2.625 }, { "Q3_K", 11, 3.4375 }, { "Q4_K", 12, 4.5 }, { "Q5_K", 13, 5.5 },
+        { "Q6_K", 14, 6.5625 } };
     size_t i, found = 0;
     uint64_t bytes = 0;
     SECTION("table");

@@ -795,7 +795,7 @@ class Stories:
 
     def talk(self):
         r = self.r
-        if r.random() < 0.4:
+        if r.random() < 0.25:
             q = r.choice(QUESTIONS).format(N=self.name("he"), w=self.invented() if r.random() < 0.5 else r.choice(self.known),
                 k=r.randint(1, 99), k2=r.randint(1, 99))
             return [("user", q), ("assistant", r.choice(CANNOT))]
@@ -806,9 +806,9 @@ class Stories:
         r, turns = self.r, []
         if r.random() < 0.04:
             turns.append(("system", r.choice(SYSTEMS).format(N=self.name("he"))))
-        if r.random() < 0.08:
+        if r.random() < 0.16:
             turns += self.talk()
-            if r.random() < 0.7:
+            if r.random() < 0.8:
                 return turns
         elif r.random() < 0.03:
             hero = self.friend()

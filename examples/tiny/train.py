@@ -239,6 +239,8 @@ def main():
     tok = train_tokenizer(args.seed)
     model = train(tok, args)
     write_gguf(args.out, model, tok)
+    if os.path.exists(args.out + ".pt"):
+        os.remove(args.out + ".pt")
 
 
 if __name__ == "__main__":
