@@ -39,25 +39,29 @@
      context that takes it non-const.
 
    THREADS
-     One thread at a time per context, any thread. A second caller is turned away at once with LLM_BUSY (or NULL,
-     LLM_FAILED, LLM_NO_TOKEN) and disturbs nothing. llm_cancel and llm_stats may be called from any thread at any time
-     between open and close; llm_cancel also from a signal handler. Several contexts of one model may compute at the same
-     time: the model's worker threads serve one of them, the others compute on the thread that called. Callbacks must not call
-     back into the same model or context; the log and progress callbacks come on the thread that called the library; the
-     allocator and the reader must be thread-safe. Library threads block all signals and sleep between calls.
+     One thread at a time per context, any thread; functions that take it const belong to that thread too. A second caller of
+     the others is turned away at once with LLM_BUSY (or NULL, LLM_FAILED, LLM_NO_TOKEN) and disturbs nothing, not even
+     llm_last_error. llm_cancel and llm_stats may be called from any thread at any time between open and close; llm_cancel also
+     from a signal handler. Several contexts of one model may compute at the same time: the model's worker threads serve one of
+     them, the others compute on the thread that called. Callbacks must not call back into the same model or context; the log
+     and progress callbacks come on the thread that called the library; the allocator and the reader must be thread-safe.
+     Library threads block all signals and sleep between calls.
 
    ERRORS
-     Functions that take an llm_error* always write it (LLM_OK and "" on success; the pointer may be NULL). Others return
-     an llm_result, or NULL / LLM_FAILED / LLM_NO_TOKEN with the sentence in llm_last_error(ctx). After an error the object
-     is as it was before the call; only an llm_next that fails (not one that is cancelled) also drops the input that was
-     waiting. A model without a usable vocabulary loads all the same: the token functions work, the text functions say why
-     not (llm_info.text_status, text_reason).
+     Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
+     failing one of llm_load as it is when the model is NULL). Functions on a context return an llm_result, or NULL / LLM_FAILED
+     / LLM_NO_TOKEN, with the sentence in llm_last_error(ctx). Functions on a vocabulary return LLM_FAILED: the reason is in
+     llm_info.text_status and text_reason, and if that says LLM_OK, an argument was wrong or there was no memory. After an error
+     the object is as it was before the call; an llm_next that fails (not one that is cancelled) also drops the input that was
+     waiting, and the logits. A model without a usable vocabulary loads all the same: the token functions work.
 
    LIMITS
-     Tensors of up to 4 dimensions, contexts up to 2^31-1 tokens, one model up to 4096 layers and 999 shards. A mapped file
-     must not be truncated or rewritten while it is in use: size and time stamp are checked once per evaluation (LLM_IO), but
-     a cut that happens in between raises SIGBUS, which no library can prevent; load with LLM_READ where that may happen.
-     For longrope models (Phi-3 128k) the context's n_ctx decides which factor set is used, for every position.
+     Tensors of up to 4 dimensions; contexts up to 2^31-1 tokens (a larger n_ctx is cut to that); one model up to 4096 layers,
+     999 shards, heads of 512 elements, 4096 experts of which 64 are used, one size of sliding window; 256 threads; 64 stop
+     strings of 4096 bytes; 512 MB of text in one call. A mapped file must not be truncated or rewritten while it is in use:
+     size and time stamp are checked once per evaluation (LLM_IO), but a cut that happens in between raises SIGBUS, which no
+     library can prevent; load with LLM_READ where that may happen. For longrope models (Phi-3 128k) the context's n_ctx decides
+     which factor set is used, for every position.
 
    MACROS, to be defined where LLM_IMPLEMENTATION is (LLM_API and LLM_STATIC: everywhere)
      LLM_STATIC          every function static: nothing is exported, several copies may live in one program
@@ -120,7 +124,7 @@ typedef int32_t llm_token;
 typedef enum llm_result {
     LLM_OK = 0,
     LLM_DONE = 1,                /* the answer is complete */
-    LLM_AGAIN = 2,               /* the budget is used up, call again */
+    LLM_AGAIN = 2,               /* the budget is used up, call again            (not in use yet) */
     LLM_BAD_ARG = -1,            /* a NULL, a NaN, a number out of range */
     LLM_NO_MEMORY = -2,          /* the allocator said no */
     LLM_IO = -3,                 /* the file or the reader failed, or the file changed while it was mapped */
@@ -132,8 +136,8 @@ typedef enum llm_result {
     LLM_BUSY = -9,               /* the context is in use by another thread */
     LLM_BAD_STATE = -10,         /* a call that makes no sense now, e.g. llm_sample before any llm_eval */
     LLM_BAD_TEMPLATE = -11,      /* no chat template, or one that is not understood */
-    LLM_TOO_BIG = -12,           /* does not fit the memory there is */
-    LLM_BAD_GRAMMAR = -13,
+    LLM_TOO_BIG = -12,           /* does not fit the memory there is             (not in use yet) */
+    LLM_BAD_GRAMMAR = -13,       /*                                              (not in use yet) */
     LLM_RESULT_FORCE_INT = 0x7fffffff
 } llm_result;
 
@@ -313,8 +317,8 @@ LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
 
    llm_say queues a message, llm_feed raw text; nothing is computed until llm_next. It renders all messages through the chat
    template with the prompt for an answer, keeps the longest prefix that the cache already holds, evaluates the rest, and returns
-   the answer piece by piece. After NULL, llm_why tells the reason: LLM_STOP_LIMIT and LLM_STOP_CANCEL go on when called again,
-   the others return NULL until there is new input. llm_say(ctx, "assistant", text) adds an answer to the history. */
+   the answer piece by piece. After NULL, llm_why tells the reason: LLM_STOP_LIMIT and LLM_STOP_CANCEL go on when called again
+   (max_tokens then counts anew), the others return NULL until there is new input. llm_say(ctx, "assistant", text) adds an answer to the history. */
 
 typedef enum llm_stop {
     LLM_STOP_NONE = 0,           /* not stopped */
@@ -342,8 +346,8 @@ LLM_API const float *llm_logits  (const llm_ctx *ctx);                          
 LLM_API llm_token    llm_sample  (llm_ctx *ctx);                                       /* the next token, not evaluated yet; LLM_NO_TOKEN on failure */
 LLM_API size_t       llm_past    (const llm_ctx *ctx);                                 /* tokens in the context */
 LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);                        /* forgets all but the first n_past tokens, the messages
-                                                                                          that end after them, and input that waits. Always possible:
-                                                                                          what a sliding window has given back is evaluated again */
+                                                                                          that end after them, and input that waits. What a sliding
+                                                                                          window has given back is evaluated again when needed */
 
 /* ---- vocabulary and templates: the return value is the length needed, so truncation is visible; NULL with cap 0 measures ------ */
 
