@@ -231,7 +231,8 @@ static uint32_t llm__f32_bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u
 static float    llm__bits_f32(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
 static uint64_t llm__f64_bits(double f) { uint64_t u; memcpy(&u, &f, 8); return u; }
 static double   llm__bits_f64(uint64_t u) { double f; memcpy(&f, &u, 8); return f; }
-static bool     llm__f32_is_nan(float f) { return (llm__f32_bits(f) & 0x7fffffffu) > 0x7f800000u; }       // on the bits: fast-math cannot fold it
+// on the bits: fast-math cannot fold it
+static bool     llm__f32_is_nan(float f) { return (llm__f32_bits(f) & 0x7fffffffu) > 0x7f800000u; }
 static bool     llm__f32_is_finite(float f) { return (llm__f32_bits(f) & 0x7f800000u) != 0x7f800000u; }
 
 // Refuse before multiplying, so that nothing can wrap first.
@@ -5357,7 +5358,8 @@ static const llm__gguf_tensor *llm__bind_find(const llm__binder *b, char name[96
     return llm__gguf_tensor_find(b->g, llm__str_of(name));
 }
 // The tensor with exactly this shape ([d0] innermost), or NULL: absent and optional, or failed.
-static const llm__gguf_tensor *llm__bind_tensor(llm__binder *b, int layer, const char *suffix, uint64_t d0, uint64_t d1, uint64_t d2, bool required) {
+static const llm__gguf_tensor *llm__bind_tensor(llm__binder *b, int layer, const char *suffix, uint64_t d0, uint64_t d1,
+                                                uint64_t d2, bool required) {
     char name[96];
     const llm__gguf_tensor *t;
     if (b->result != LLM_OK) return NULL;
@@ -5493,7 +5495,8 @@ static void llm__bind_ropes(llm__binder *b) {
     if (b->result == LLM_OK) b->result = llm__gguf_str(b->g, llm__bind_key(b, key, "rope.scaling.type"), &type, b->err);
     net->n_ctx_orig = llm__bind_u32(b, "rope.scaling.original_context_length", net->n_ctx_train);
     if (!net->n_ctx_orig) net->n_ctx_orig = net->n_ctx_train;
-    if (b->result == LLM_OK && type.n && !llm__str_is(type, "none") && !llm__str_is(type, "linear") && !llm__str_is(type, "yarn") && !llm__str_is(type, "longrope"))
+    if (b->result == LLM_OK && type.n && !llm__str_is(type, "none") && !llm__str_is(type, "linear") && !llm__str_is(type, "yarn")
+        && !llm__str_is(type, "longrope"))
         llm__bind_fail(b, LLM_UNSUPPORTED, "rotary scaling '%v' is not supported", &type);
     s.yarn = llm__str_is(type, "yarn");
     s.factor = factor > 0.0f && (s.yarn || type.n == 0 || llm__str_is(type, "linear")) ? (double)factor : 1.0;
@@ -5502,7 +5505,8 @@ static void llm__bind_ropes(llm__binder *b) {
     s.attn_factor = llm__bind_f32(b, "rope.scaling.attn_factor", 1.0f);
     if (s.attn_factor == 0.0f) s.attn_factor = 1.0f;
     plain.factor = 1.0; plain.attn_factor = s.attn_factor;
-    if (b->result == LLM_OK && !(base > 1.0)) llm__bind_fail(b, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base"));
+    if (b->result == LLM_OK && !(base > 1.0))
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base"));
 
     freqs = llm__bind_vector(b, -1, "rope_freqs.weight", net->n_rot / 2, false);
     near_ = llm__bind_vector(b, -1, "rope_factors_short.weight", net->n_rot / 2, false);
@@ -5512,7 +5516,8 @@ static void llm__bind_ropes(llm__binder *b) {
         if (far_ && !freqs) llm__bind_rope(b, &net->rope_long, base, &s, far_);
         window_base = (double)llm__bind_f32(b, "rope.freq_base_swa", net->arch->window_rope_base);
         if (net->arch->window_rope_base > 0.0f) {
-            if (!(window_base > 1.0)) llm__bind_fail(b, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base_swa"));
+            if (!(window_base > 1.0))
+                llm__bind_fail(b, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base_swa"));
             llm__bind_rope(b, &net->rope[1], window_base, &plain, NULL);
         }
     }
@@ -5521,7 +5526,8 @@ static void llm__bind_ropes(llm__binder *b) {
 // ---- layers ----
 
 // One tensor that holds up to three matrices, their rows one above the other; bias and scale belong to the whole.
-static void llm__bind_stack(llm__binder *b, int i, const char *name, uint64_t cols, llm__mat *const *m, const uint64_t *rows, uint32_t n, bool bias_first) {
+static void llm__bind_stack(llm__binder *b, int i, const char *name, uint64_t cols, llm__mat *const *m, const uint64_t *rows,
+                            uint32_t n, bool bias_first) {
     const llm__gguf_tensor *t;
     llm__mat whole = LLM__ZERO;
     char suffix[64];
@@ -5673,14 +5679,16 @@ static void llm__bind_sizes(llm__binder *b) {
     if (b->result == LLM_OK && (!net->dim_k || net->dim_k > 512 || !net->dim_v || net->dim_v > 512))
         llm__bind_fail(b, LLM_UNSUPPORTED, "heads of %u and %u elements: 1 to 512 are supported", net->dim_k, net->dim_v);
     if (b->result == LLM_OK && (net->n_rot > net->dim_k || net->n_rot % 2))
-        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"), net->n_rot, net->dim_k);
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"),
+                       net->n_rot, net->dim_k);
     if (flags & (LLM__EXPERTS | LLM__EXPERTS_OR)) {
         net->n_expert      = llm__bind_u32(b, "expert_count", 0);
         net->n_expert_used = llm__bind_u32(b, "expert_used_count", 0);
         net->expert_scale  = llm__bind_f32(b, "expert_weights_scale", 0.0f);
         net->n_ff_expert   = llm__bind_u32(b, "expert_feed_forward_length", 0);
         if (b->result == LLM_OK && (net->n_expert || (flags & LLM__EXPERTS))
-            && (net->n_expert == 0 || net->n_expert > 4096 || net->n_expert_used == 0 || net->n_expert_used > net->n_expert || net->n_expert_used > 64))
+            && (net->n_expert == 0 || net->n_expert > 4096 || net->n_expert_used == 0 || net->n_expert_used > net->n_expert
+                || net->n_expert_used > 64))
             llm__bind_fail(b, LLM_BAD_FILE, "%u experts of which %u are used is not possible", net->n_expert, net->n_expert_used);
     }
     if (flags & LLM__SCORE_CAP) net->score_cap = llm__bind_f32(b, "attn_logit_softcapping", net->arch->score_cap);
@@ -5854,8 +5862,8 @@ static void llm__state_free(llm__state *s) {
 }
 
 // Nothing large is allocated here: scratch comes with the first evaluation, pages as they are needed.
-static llm_result llm__state_init(llm__state *s, const llm__net *net, const llm__kernels *k, const llm__heap *heap, uint32_t n_ctx, uint32_t n_batch,
-                                  uint32_t n_workers, llm_kv_type kv_type, llm_error *e) {
+static llm_result llm__state_init(llm__state *s, const llm__net *net, const llm__kernels *k, const llm__heap *heap, uint32_t n_ctx,
+                                  uint32_t n_batch, uint32_t n_workers, llm_kv_type kv_type, llm_error *e) {
     uint32_t i;
     memset(s, 0, sizeof *s);
     s->net = net; s->k = k; s->heap = heap;
@@ -5876,7 +5884,8 @@ static llm_result llm__state_init(llm__state *s, const llm__net *net, const llm_
 static llm_result llm__state_scratch(llm__state *s, llm_error *e) {
     uint8_t *p;
     if (s->scratch) return LLM_OK;
-    if (!llm__state_layout(s, NULL)) return llm__fail(e, LLM_NO_MEMORY, "the scratch for n_batch %u passes the address space; lower n_batch", s->n_batch);
+    if (!llm__state_layout(s, NULL))
+        return llm__fail(e, LLM_NO_MEMORY, "the scratch for n_batch %u passes the address space; lower n_batch", s->n_batch);
     p = (uint8_t *)llm__alloc_bytes(s->heap, s->scratch_bytes);
     if (!p) return llm__fail(e, LLM_NO_MEMORY, "no memory for %U bytes of scratch; lower n_batch", s->scratch_bytes);
     s->scratch = p;
@@ -5954,7 +5963,8 @@ static void llm__heads_token(const void *p, uint32_t t) {
     llm__rotate_heads(pass, key, L->k_norm, L->n_head_kv, cs);
     for (h = 0; h < L->n_head_kv; h++) {
         llm__store_row(pass, llm__kv_key(&s->kv, pass->kv, h, pass->position + t), key + (size_t)h * net->dim_k, net->dim_k, &saturated);
-        llm__store_row(pass, llm__kv_value(&s->kv, pass->kv, h, pass->position + t), value + (size_t)h * net->dim_v, net->dim_v, &saturated);
+        llm__store_row(pass, llm__kv_value(&s->kv, pass->kv, h, pass->position + t), value + (size_t)h * net->dim_v, net->dim_v,
+                       &saturated);
     }
     if (saturated) llm__atomic_add(&pass->s->f16_saturated, (uint32_t)saturated);
 }
@@ -6120,7 +6130,8 @@ static void llm__op_attend(const llm__pass *pass) {
 // ---- feed-forward ----
 
 // out = down(act(gate(x)) * up(x))                                                                       [T, n_embd]
-static void llm__ffn(const llm__pass *pass, const llm__mat *gate, const llm__mat *up, const llm__mat *down, const llm__acts *x, float *out) {
+static void llm__ffn(const llm__pass *pass, const llm__mat *gate, const llm__mat *up, const llm__mat *down, const llm__acts *x,
+                     float *out) {
     llm__state *s = pass->s;
     const llm__run *r = &pass->run;
     const uint32_t T = x->n_tokens;
@@ -6316,12 +6327,15 @@ static llm_result llm__fwd_batch(llm__state *s, const llm__eval *ev, size_t at, 
     if (pass.n_out && !llm__run_cancelled(&pass.run)) llm__head(&pass, logits);
     if (llm__run_cancelled(&pass.run)) return llm__fail(e, LLM_CANCELLED, "cancelled");
     for (t = 0; t < pass.n_out && !bad; t++) s->k->v.max(logits + (size_t)t * s->net->n_vocab, s->net->n_vocab, &bad);
-    if (bad) return llm__fail(e, LLM_BAD_LOGITS, "the logits at position %U hold NaN or infinity; the model's weights are damaged", (uint64_t)(pass.position + T - pass.n_out + t - 1));
+    if (bad)
+        return llm__fail(e, LLM_BAD_LOGITS, "the logits at position %U hold NaN or infinity; the model's weights are damaged",
+                         (uint64_t)(pass.position + T - pass.n_out + t - 1));
     llm__kv_retire(&s->kv, pass.position + T);
     return LLM_OK;
 }
 
-// Evaluates tokens[n] at `position`, n_batch at a time. The caller has checked ids and room, and the scratch is there. On failure the caller forgets what was stored.
+// Evaluates tokens[n] at `position`, n_batch at a time. The caller has checked ids and room, and the scratch is there. On failure the
+// caller forgets what was stored.
 static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e) {
     llm_result result = LLM_OK;
     size_t at;
@@ -8826,7 +8840,8 @@ static bool llm__stops_feed(llm__stops *s, const char *p, size_t n_bytes, size_t
 // A compiler under -ffast-math may fuse a product into a sum, turn a division into a multiplication, a square root into an estimate, or
 // reorder a sum: each line below has one right result (computed with exact rational arithmetic) and another one under such a freedom.
 static const char *llm__bits_check_scalar(void) {
-    volatile float in[10] = { 1.00000012f, 0.99999988f, -1.0f, 9.0f, 127.0f, 3.0f, 1.17549435e-38f, 0.5f, 16777216.0f, 1.0f };      // opaque
+    // opaque
+    volatile float in[10] = { 1.00000012f, 0.99999988f, -1.0f, 9.0f, 127.0f, 3.0f, 1.17549435e-38f, 0.5f, 16777216.0f, 1.0f };
     const float a = in[0], b = in[1], c = in[2], nine = in[3], d = in[4], three = in[5], tiny = in[6], half = in[7], big = in[8], one = in[9];
     const float nan = llm__bits_f32(0x7fc00000u | (uint32_t)(one == 2.0f));
     float r = a * b;
@@ -9061,12 +9076,15 @@ LLM__PUBLIC void llm_unload(llm_model *model) {
 }
 
 static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
-    if (!d->allocator.alloc_fn != !d->allocator.free_fn) return llm__fail(e, LLM_BAD_ARG, "allocator: give both alloc_fn and free_fn, or neither");
-    if (d->cores != LLM_CORES_ANY) return llm__fail(e, LLM_UNSUPPORTED, "cores: pinning is not available in this version; leave it LLM_CORES_ANY");
+    if (!d->allocator.alloc_fn != !d->allocator.free_fn)
+        return llm__fail(e, LLM_BAD_ARG, "allocator: give both alloc_fn and free_fn, or neither");
+    if (d->cores != LLM_CORES_ANY)
+        return llm__fail(e, LLM_UNSUPPORTED, "cores: pinning is not available in this version; leave it LLM_CORES_ANY");
     if (d->force) return llm__fail(e, LLM_UNSUPPORTED, "force is not available in this version; leave it 0");
     if (d->cpu_share && d->cpu_share != 100) return llm__fail(e, LLM_UNSUPPORTED, "cpu_share is not available in this version; leave it 0");
     if (llm__f64_bits(d->host_gb_s) << 1) return llm__fail(e, LLM_UNSUPPORTED, "host_gb_s is not available in this version; leave it 0");
-    if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ) return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
+    if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ)
+        return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
     if (d->n_parts && !d->parts) return llm__fail(e, LLM_BAD_ARG, "n_parts is %u but parts is NULL", d->n_parts);
     return LLM_OK;
 }
@@ -9086,7 +9104,8 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     m->vocab_ms = llm__ms_since(m, start);
     if (r == LLM_OK) r = llm__net_bind(&m->net, &m->heap, &m->gguf, e);
     if (r == LLM_OK && m->vocab.n_tokens && m->vocab.n_tokens != m->net.n_vocab)
-        r = llm__fail(e, LLM_BAD_FILE, "tensor 'token_embd.weight' has %u rows, but the vocabulary has %u tokens", m->net.n_vocab, m->vocab.n_tokens);
+        r = llm__fail(e, LLM_BAD_FILE, "tensor 'token_embd.weight' has %u rows, but the vocabulary has %u tokens", m->net.n_vocab,
+                      m->vocab.n_tokens);
     if (r == LLM_OK) r = llm__kernels_pick(&m->kernels, d->isa, e);
     if (r == LLM_OK) r = llm__pool_new(&m->pool, &m->heap, d->n_threads, &m->parallel, e);
     if (r != LLM_OK) return r;
@@ -9095,7 +9114,8 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     m->size_label = llm__meta_copy(m, "general.size_label");
     m->vocab_type = llm__meta_copy(m, "tokenizer.ggml.model");
     m->pre_tokenizer = llm__meta_copy(m, "tokenizer.ggml.pre");
-    if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer) return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
+    if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer)
+        return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
     m->bits_reason = llm__bits_check(&m->kernels);
     m->n_scalar = llm__count_scalar(&m->net, &m->kernels);
     return LLM_OK;
@@ -9136,7 +9156,8 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
         return NULL;
     }
     if (m->bits_reason) llm__log(&m->log, LLM__LOG_WARNING, "the same-bits promise is off: %s", m->bits_reason);
-    llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer, llm__isa_name(m->kernels.isa));
+    llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer,
+             llm__isa_name(m->kernels.isa));
     llm__ok(err);
     return m;
 }
@@ -9208,16 +9229,21 @@ LLM__PUBLIC size_t llm_detokenize(const llm_model *m, const llm_token *tokens, s
 LLM__PUBLIC llm_token llm_special_token(const llm_model *m, llm_special which) {
     return m && (int)which >= 0 && (int)which < 8 && m->vocab.status == LLM_OK ? m->vocab.special[which] : LLM_NO_TOKEN;
 }
-LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) { return m && m->vocab.status == LLM_OK && llm__tok_is_eog(&m->vocab, token); }
+LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) {
+    return m && m->vocab.status == LLM_OK && llm__tok_is_eog(&m->vocab, token);
+}
 
 #ifndef LLM_NO_CHAT
-LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags, char *buf, size_t cap,
-                                   llm_error *err) {
+LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
+                                   char *buf, size_t cap, llm_error *err) {
     llm__chat chat;
     llm__prompt p;
     size_t length = LLM_FAILED;
     llm__ok(err);
-    if (!m || (n && !messages) || (cap && !buf)) { llm__fail(err, LLM_BAD_ARG, "llm_render_chat: the model, the messages or the buffer is NULL"); return LLM_FAILED; }
+    if (!m || (n && !messages) || (cap && !buf)) {
+        llm__fail(err, LLM_BAD_ARG, "llm_render_chat: the model, the messages or the buffer is NULL");
+        return LLM_FAILED;
+    }
     memset(&p, 0, sizeof p);
     if (llm__chat_pick(&chat, jinja, &m->gguf, &m->vocab, err) == LLM_OK
         && llm__chat_render(chat, &m->vocab, messages, n, flags, &m->heap, &p, err) == LLM_OK) {
@@ -9229,8 +9255,8 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
     return length;
 }
 #else
-LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags, char *buf, size_t cap,
-                                   llm_error *err) {
+LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
+                                   char *buf, size_t cap, llm_error *err) {
     (void)m; (void)jinja; (void)messages; (void)n; (void)flags; (void)buf; (void)cap;
     llm__fail(err, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
     return LLM_FAILED;
@@ -9342,13 +9368,15 @@ LLM__PUBLIC void llm_close(llm_ctx *ctx) {
 
 static llm_result llm__check_ctx_desc(const llm_ctx_desc *d, llm_error *e) {
     if (d->kv_type == LLM_KV_Q8_0) return llm__fail(e, LLM_UNSUPPORTED, "kv_type LLM_KV_Q8_0 is not available in this version");
-    if (d->kv_type != LLM_KV_F16 && d->kv_type != LLM_KV_F32) return llm__fail(e, LLM_BAD_ARG, "kv_type: %d is not a value of llm_kv_type", (int)d->kv_type);
+    if (d->kv_type != LLM_KV_F16 && d->kv_type != LLM_KV_F32)
+        return llm__fail(e, LLM_BAD_ARG, "kv_type: %d is not a value of llm_kv_type", (int)d->kv_type);
     if (d->template_json) return llm__fail(e, LLM_UNSUPPORTED, "template_json is not available in this version");
     if (d->grammar || d->json_schema) return llm__fail(e, LLM_UNSUPPORTED, "grammar and json_schema are not available in this version");
     return LLM_OK;
 }
 
-// Picks the rendering. A template that was asked for must be understood; without one of its own, a model still opens for tokens and raw text.
+// Picks the rendering. A template that was asked for must be understood; without one of its own, a model still opens for tokens and
+// raw text.
 static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
 #ifndef LLM_NO_CHAT
     llm_error reason;
@@ -9405,7 +9433,8 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
 // ---- tokens in, logits out ----
 
 static llm_result llm__fail_full(llm_ctx *c, uint64_t needed) {
-    return llm__fail(&c->error, LLM_CONTEXT_FULL, "the context needs %U positions, and n_ctx is %u; rewind, shorten the input or raise n_ctx", needed, c->n_ctx);
+    return llm__fail(&c->error, LLM_CONTEXT_FULL,
+                     "the context needs %U positions, and n_ctx is %u; rewind, shorten the input or raise n_ctx", needed, c->n_ctx);
 }
 
 // Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
@@ -9420,7 +9449,8 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     llm__eval ev = LLM__ZERO;
     llm_result r = LLM_OK;
     if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);
-    if (llm__gguf_changed(&m->gguf)) return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+    if (llm__gguf_changed(&m->gguf))
+        return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
     if (!llm__tokens_add(&m->heap, &c->past, tokens, n)) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for %U tokens", (uint64_t)n);
     r = llm__state_scratch(s, &c->error);
     if (r == LLM_OK) {
@@ -9494,7 +9524,8 @@ static llm_result llm__eval_tokens(llm_ctx *c, const llm_token *tokens, size_t n
     if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);         // before anything of the tokens is read
     r = llm__check_tokens(c, tokens, n);
     if (r != LLM_OK || n == 0) return r;
-    if (c->fresh) return llm__fail(&c->error, LLM_BAD_STATE, "input of llm_say or llm_feed is waiting: call llm_next, or llm_rewind to drop it");
+    if (c->fresh)
+        return llm__fail(&c->error, LLM_BAD_STATE, "input of llm_say or llm_feed is waiting: call llm_next, or llm_rewind to drop it");
     if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n + n)) return llm__no_memory_for_text(c);
     if (n > 1) llm__stats_reset(c);
     r = llm__advance(c, tokens, n, all ? n : 1, all, true);
@@ -9526,7 +9557,8 @@ LLM__PUBLIC void llm_cancel(llm_ctx *c) {
 
 // The next token by the context's sampling, from logits that are there.
 static llm_result llm__pick(llm_ctx *c, llm_token *token) {
-    return llm__sampler_pick(&c->sampler, &c->model->kernels.v, c->state.logits[c->state.good], c->model->net.n_vocab, c->past.v, c->past.n, token, &c->error);
+    return llm__sampler_pick(&c->sampler, &c->model->kernels.v, c->state.logits[c->state.good], c->model->net.n_vocab, c->past.v,
+                             c->past.n, token, &c->error);
 }
 LLM__PUBLIC llm_token llm_sample(llm_ctx *c) {
     llm__call call;
@@ -9616,7 +9648,8 @@ static llm_result llm__bake(llm_ctx *c) {
     const llm__heap *h = &c->model->heap;
     llm__tokens all = LLM__ZERO, settled = LLM__ZERO;
     llm_result r = LLM_OK;
-    if (!llm__tokens_add(h, &all, c->base.v, c->base.n) || !llm__tokens_add(h, &settled, c->base.v, c->base_settled)) r = llm__no_memory_for_text(c);
+    if (!llm__tokens_add(h, &all, c->base.v, c->base.n) || !llm__tokens_add(h, &settled, c->base.v, c->base_settled))
+        r = llm__no_memory_for_text(c);
     if (r == LLM_OK && c->n_notes) r = llm__append_notes(c, &all, c->n_notes, false, NULL);
     if (r == LLM_OK && c->notes_settled) r = llm__append_notes(c, &settled, c->notes_settled, false, NULL);
     if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &all, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
@@ -9640,7 +9673,8 @@ static llm_result llm__settle_answer(llm_ctx *c) {
     if (!c->answering) return LLM_OK;
     if (c->n_notes) {
         if (!llm__notes_reserve(c, c->n_notes + 1)
-            || !llm__note_make(&c->model->heap, &c->notes[c->n_notes], llm__str_of("assistant"), llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n)))
+            || !llm__note_make(&c->model->heap, &c->notes[c->n_notes], llm__str_of("assistant"),
+                               llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n)))
             return llm__no_memory_for_text(c);
         c->notes_settled = ++c->n_notes;
     } else if (c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING) {         // the stop string itself is not part of it
@@ -9674,7 +9708,8 @@ static llm_result llm__queue_message(llm_ctx *c, const char *role, const char *t
     if (!role || !text || !*role) return llm__fail(&c->error, LLM_BAD_ARG, "llm_say: the role or the text is missing");
     if (c->chat_result != LLM_OK) return llm__fail(&c->error, c->chat_result, "%s", c->chat_reason);
     // What can fail comes first: the copy, room for it and for the answer's message; then the answer is settled, then the message added.
-    if (!llm__notes_reserve(c, c->n_notes + 2) || !llm__note_make(h, &note, llm__str_of(role), llm__str_of(text))) return llm__no_memory_for_text(c);
+    if (!llm__notes_reserve(c, c->n_notes + 2) || !llm__note_make(h, &note, llm__str_of(role), llm__str_of(text)))
+        return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
     if (r == LLM_OK && c->raw.n) r = llm__bake(c);
     if (r != LLM_OK) {
@@ -9734,7 +9769,8 @@ static llm_result llm__rewind(llm_ctx *c, size_t n) {
     size_t keep = 0;
     bool fits = false;
     llm_result r;
-    if (n > c->past.n) return llm__fail(&c->error, LLM_BAD_ARG, "cannot rewind to %U: the context holds %U tokens", (uint64_t)n, (uint64_t)c->past.n);
+    if (n > c->past.n)
+        return llm__fail(&c->error, LLM_BAD_ARG, "cannot rewind to %U: the context holds %U tokens", (uint64_t)n, (uint64_t)c->past.n);
     if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
     if (r == LLM_OK) r = llm__messages_until(c, n, &keep, &fits);
@@ -9816,7 +9852,8 @@ static llm_result llm__begin_answer(llm_ctx *c) {
     llm__stats_reset(c);
     if (r == LLM_OK && target.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
     if (r == LLM_OK && target.n > c->n_ctx) r = llm__fail_full(c, target.n);
-    if (r == LLM_OK && (!llm__tokens_add(h, &before, c->past.v, c->past.n) || !llm__tokens_reserve(h, &c->base, target.n))) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK && (!llm__tokens_add(h, &before, c->past.v, c->past.n) || !llm__tokens_reserve(h, &c->base, target.n)))
+        r = llm__no_memory_for_text(c);
     if (r == LLM_OK) {
         r = llm__become(c, &target);
         if (r != LLM_OK && r != LLM_CANCELLED) {                    // the past held `before` once: there is room
