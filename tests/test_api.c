@@ -604,6 +604,71 @@ static void bad_logits(void) {
     free(f.p);
 }
 
+// A router that makes NaN must not send one token to the same expert twice: an expert's buffers hold one slot per token.
+static void damaged_router(void) {
+    llm_error e;
+    size_t n = 0, i;
+    unsigned char *file = test_read("tests/data/qwen3moe-moe.gguf", &n);
+    llm_model *m = file ? llm_load_memory(file, n, NULL, &e) : NULL;
+    llm_ctx *c = open_sized(m, 64, N_TOK);
+    llm_token t[N_TOK];
+    SECTION("a router of NaN");
+    if (CHECK(c != NULL)) {
+        const llm__gguf_tensor *router = llm__gguf_tensor_find(&m->gguf, llm__str_of("blk.0.ffn_gate_inp.weight"));
+        const float nan = nan_value();
+        if (CHECK(router != NULL))
+            for (i = 0; i < router->n_weights; i++) memcpy(file + (router->data - file) + i * 4, &nan, 4);
+        for (i = 0; i < N_TOK; i++) t[i] = (llm_token)(i % VOCAB);
+        CHECK_EQ(llm_eval(c, t, N_TOK), LLM_BAD_LOGITS);
+        for (i = 0; i < N_TOK; i++) CHECK(c->state.expert_id[i * 2] != c->state.expert_id[i * 2 + 1]);
+    }
+    llm_close(c);
+    llm_unload(m);
+    free(file);
+}
+
+// An answer whose input fails late, when a window has long moved on: the past is what it was, and can be used.
+static void failure_behind_a_window(void) {
+    enum { PAST = 100, INPUT = 1600 };
+    static llm_token t[INPUT];
+    llm_error e;
+    llm_model_desc d;
+    counter k;
+    llm_model *m;
+    llm_ctx *c, *fresh;
+    llm_token next = 9;
+    size_t i;
+    SECTION("a failure behind a window");
+    memset(&d, 0, sizeof d);
+    counter_init(&k, 0);
+    d.allocator = count_hook(&k);
+    m = llm_load(window_model, &d, &e);
+    c = open_sized(m, 2048, 64);
+    fresh = open_sized(m, 2048, 64);
+    if (CHECK(c && fresh)) {
+        for (i = 0; i < INPUT; i++) t[i] = (llm_token)((i * i + 3 * i) % VOCAB);
+        CHECK_EQ(llm_eval(c, t, PAST), LLM_OK);
+        CHECK(llm__tokens_reserve(&m->heap, &c->base, INPUT));                      // what feeding text would have made
+        t[PAST - 1] = (t[PAST - 1] + 1) % VOCAB;
+        memcpy(c->base.v, t, sizeof t);
+        t[PAST - 1] = (t[PAST - 1] + VOCAB - 1) % VOCAB;
+        c->base.n = INPUT;
+        c->fresh = true;
+        k.fail_at = k.calls + 50;                                                   // two pages for each 64 tokens
+        CHECK_EQ(llm__begin_answer(c), LLM_NO_MEMORY);
+        k.fail_at = 0;
+        CHECK_EQ(llm_past(c), PAST);
+        CHECK_EQ(llm_eval(c, &next, 1), LLM_OK);
+        CHECK_EQ(llm_eval(fresh, t, PAST), LLM_OK);
+        CHECK_EQ(llm_eval(fresh, &next, 1), LLM_OK);
+        CHECK(memcmp(llm_logits(c), llm_logits(fresh), ROW) == 0);
+    }
+    llm_close(c);
+    llm_close(fresh);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+}
+
 //------------------------------------------------------------------------------------------------------------------------------
 // What can be read back.
 
@@ -1879,6 +1944,31 @@ static void silence(void) {
     remove(path);
 }
 
+// Text fed between messages takes them along as tokens; when the answer then fails, what had been said before is still there.
+static void failure_after_feeding(llm_model *m) {
+    static char lengthy[8000];
+    static reply r;
+    llm_ctx *c = open_text(m, 20, 300);
+    size_t past;
+    llm_stats_info s;
+    SECTION("a failure after feeding between messages");
+    if (!CHECK(c != NULL)) return;
+    memset(lengthy, 'x', sizeof lengthy - 1);
+    CHECK_EQ(llm_say(c, "user", question), LLM_OK);
+    take(c, &r, 0);
+    past = llm_past(c);
+    CHECK_EQ(llm_feed(c, "\n", 1), LLM_OK);
+    CHECK_EQ(llm_say(c, "user", lengthy), LLM_OK);
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_CONTEXT_FULL);
+    CHECK_EQ(llm_past(c), past);
+    CHECK_EQ(llm_say(c, "user", second), LLM_OK);
+    take(c, &r, 0);
+    memset(&s, 0, sizeof s);
+    llm_stats(c, &s);
+    CHECK(r.n > 0 && s.reused_tokens + 2 >= past);             // the first question and its answer are still in front
+    llm_close(c);
+}
+
 static void text_suites(void) {
     llm_model *m;
     if (!test_exists(tiny)) {
@@ -1898,6 +1988,7 @@ static void text_suites(void) {
     forged_turns(m);
     cancelled_answer(m);
     full_in_text(m);
+    failure_after_feeding(m);
     seeds(m);
     no_memory_text(m);
     llm_unload(m);
@@ -1921,6 +2012,8 @@ int main(void) {
     rewinding_windows();
     isolated();
     bad_logits();
+    damaged_router();
+    failure_behind_a_window();
     metadata();
     no_text();
     bindings();
