@@ -232,7 +232,8 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
 /* Loads a model. Nothing of the weights is copied or touched when the file is mapped. NULL on failure, with the reason in *err.
    Thread-safe. */
 LLM_API llm_model *llm_load       (const char *path_utf8, const llm_model_desc *desc, llm_error *err);
-LLM_API llm_model *llm_load_memory(const void *data, size_t bytes, const llm_model_desc *desc, llm_error *err);   /* zero-copy: the bytes must outlive the model */
+LLM_API llm_model *llm_load_memory(const void *data, size_t bytes, const llm_model_desc *desc, llm_error *err);   /* zero-copy: the bytes
+                                                                                          must outlive the model */
 LLM_API llm_model *llm_load_reader(const llm_reader *reader, const llm_model_desc *desc, llm_error *err);
 LLM_API void       llm_unload     (llm_model *model);     /* gives up the caller's reference; the last llm_close frees. NULL is fine */
 
@@ -318,7 +319,11 @@ LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
    llm_say queues a message, llm_feed raw text; nothing is computed until llm_next. It renders all messages through the chat
    template with the prompt for an answer, keeps the longest prefix that the cache already holds, evaluates the rest, and returns
    the answer piece by piece. After NULL, llm_why tells the reason: LLM_STOP_LIMIT and LLM_STOP_CANCEL go on when called again
-   (max_tokens then counts anew), the others return NULL until there is new input. llm_say(ctx, "assistant", text) adds an answer to the history. */
+   (max_tokens then counts anew), the others return NULL until there is new input; until the next llm_next it keeps the old
+   reason. llm_say(ctx, "assistant", text) adds an answer to the history; llm_next then begins another one. llm_say in the middle
+   of an answer ends it there: what was returned so far is the assistant's message. llm_eval turns all that was said into raw
+   tokens, and is refused with LLM_BAD_STATE while input waits. The error of a failed llm_next stays in llm_last_error until
+   another call succeeds. */
 
 typedef enum llm_stop {
     LLM_STOP_NONE = 0,           /* not stopped */
@@ -333,9 +338,9 @@ typedef enum llm_stop {
 LLM_API llm_result  llm_say (llm_ctx *ctx, const char *role, const char *text);        /* role: "system", "user", "assistant", ... */
 LLM_API llm_result  llm_feed(llm_ctx *ctx, const char *text, size_t n);                /* special tokens in it count; BOS is added if the
                                                                                           context is empty and the vocabulary wants it */
-LLM_API const char *llm_next(llm_ctx *ctx, size_t *n);                                 /* whole UTF-8, never empty, NUL-terminated; NULL = stopped */
+LLM_API const char *llm_next(llm_ctx *ctx, size_t *n);                 /* whole UTF-8, never empty, NUL-terminated; NULL = stopped */
 LLM_API llm_stop    llm_why (const llm_ctx *ctx);
-LLM_API void        llm_cancel(llm_ctx *ctx);                                          /* ends the call in progress, or else the next that computes */
+LLM_API void        llm_cancel(llm_ctx *ctx);                          /* ends the call in progress, or else the next that computes */
 LLM_API const llm_error *llm_last_error(const llm_ctx *ctx);
 
 /* ---- tokens in, logits out --------------------------------------------------------------------------------------------------- */
@@ -343,11 +348,11 @@ LLM_API const llm_error *llm_last_error(const llm_ctx *ctx);
 LLM_API llm_result   llm_eval    (llm_ctx *ctx, const llm_token *tokens, size_t n);    /* all or nothing; splits into n_batch inside */
 LLM_API llm_result   llm_eval_all(llm_ctx *ctx, const llm_token *tokens, size_t n, float *logits);      /* logits: [n][n_vocab] */
 LLM_API const float *llm_logits  (const llm_ctx *ctx);                                 /* [n_vocab] after the last token; NULL if none */
-LLM_API llm_token    llm_sample  (llm_ctx *ctx);                                       /* the next token, not evaluated yet; LLM_NO_TOKEN on failure */
+LLM_API llm_token    llm_sample  (llm_ctx *ctx);                         /* the next token, not evaluated yet; LLM_NO_TOKEN on failure */
 LLM_API size_t       llm_past    (const llm_ctx *ctx);                                 /* tokens in the context */
-LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);                        /* forgets all but the first n_past tokens, the messages
-                                                                                          that end after them, and input that waits. What a sliding
-                                                                                          window has given back is evaluated again when needed */
+/* Forgets all but the first n_past tokens, the messages that end after them, and input that waits. What a sliding window has given back
+   is evaluated again when it is needed. n_past 0 needs no memory. */
+LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);
 
 /* ---- vocabulary and templates: the return value is the length needed, so truncation is visible; NULL with cap 0 measures ------ */
 
@@ -361,7 +366,8 @@ typedef enum llm_special {
     LLM_BOS = 0, LLM_EOS, LLM_EOT, LLM_PAD, LLM_UNK, LLM_FIM_PREFIX, LLM_FIM_SUFFIX, LLM_FIM_MIDDLE, LLM_SPECIAL_FORCE_INT = 0x7fffffff
 } llm_special;
 LLM_API size_t    llm_tokenize  (const llm_model *model, const char *text, size_t n, unsigned flags, llm_token *out, size_t cap);
-LLM_API size_t    llm_detokenize(const llm_model *model, const llm_token *tokens, size_t n, unsigned flags, char *buf, size_t cap);   /* no NUL is written */
+LLM_API size_t    llm_detokenize(const llm_model *model, const llm_token *tokens, size_t n, unsigned flags, char *buf, size_t cap);   /* no
+                                                                                          NUL is written */
 LLM_API llm_token llm_special_token(const llm_model *model, llm_special which);        /* LLM_NO_TOKEN if the vocabulary has none */
 LLM_API int       llm_is_eog    (const llm_model *model, llm_token token);             /* ends an answer */
 

@@ -5553,7 +5553,9 @@ static void llm__bind_qkv(llm__binder *b, llm__layer *l, int i) {
     uint64_t rows[3];
     char name[96];
     m[0] = &l->wq; m[1] = &l->wk; m[2] = &l->wv;
-    rows[0] = (uint64_t)l->n_head * net->dim_k; rows[1] = (uint64_t)l->n_head_kv * net->dim_k; rows[2] = (uint64_t)l->n_head_kv * net->dim_v;
+    rows[0] = (uint64_t)l->n_head * net->dim_k;
+    rows[1] = (uint64_t)l->n_head_kv * net->dim_k;
+    rows[2] = (uint64_t)l->n_head_kv * net->dim_v;
     if (llm__bind_find(b, name, i, "attn_qkv.weight")) {
         llm__bind_stack(b, i, "attn_qkv", net->n_embd, m, rows, 3, false);
         return;
@@ -8842,7 +8844,8 @@ static bool llm__stops_feed(llm__stops *s, const char *p, size_t n_bytes, size_t
 static const char *llm__bits_check_scalar(void) {
     // opaque
     volatile float in[10] = { 1.00000012f, 0.99999988f, -1.0f, 9.0f, 127.0f, 3.0f, 1.17549435e-38f, 0.5f, 16777216.0f, 1.0f };
-    const float a = in[0], b = in[1], c = in[2], nine = in[3], d = in[4], three = in[5], tiny = in[6], half = in[7], big = in[8], one = in[9];
+    const float a = in[0], b = in[1], c = in[2], nine = in[3], d = in[4], three = in[5], tiny = in[6], half = in[7];
+    const float big = in[8], one = in[9];
     const float nan = llm__bits_f32(0x7fc00000u | (uint32_t)(one == 2.0f));
     float r = a * b;
     r = r + c;
@@ -9747,23 +9750,32 @@ LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
 
 // ---- rewind ----
 
-// How many messages end within the first n tokens, and whether these tokens are what the template makes of them, or the beginning of
-// it: if not, they are raw from now on. Only answered messages count. Changes nothing.
+// The first `keep` answered messages as tokens, with the prompt for an answer; where the content of the last of them ends.
+static llm_result llm__notes_as_tokens(llm_ctx *c, size_t keep, llm__tokens *t, size_t *end) {
+    t->n = 0;
+    if (!llm__tokens_add(&c->model->heap, t, c->base.v, c->base_settled)) return llm__no_memory_for_text(c);
+    return llm__append_notes(c, t, keep, true, end);
+}
+// How many answered messages end within the first n tokens, and whether these tokens are what the template makes of them, or the
+// beginning of it: if not, they are raw from now on. Changes nothing.
 static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *fits) {
-    const llm__heap *h = &c->model->heap;
-    size_t end = 0;
-    *fits = n == c->base_settled;
-    for (*keep = n < c->base_settled ? 0 : c->notes_settled; *keep; --*keep) {
-        llm__tokens t = LLM__ZERO;
-        llm_result r = LLM_OK;
-        if (!llm__tokens_add(h, &t, c->base.v, c->base_settled)) r = llm__no_memory_for_text(c);
-        if (r == LLM_OK) r = llm__append_notes(c, &t, *keep, true, &end);
-        if (r == LLM_OK && end <= n) *fits = n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
-        llm__free(h, t.v);
-        if (r == LLM_OK && end <= n) break;
-        if (r == LLM_NO_MEMORY) return r;                           // else: some templates refuse half a conversation
+    llm__tokens t = LLM__ZERO;
+    llm_result r = LLM_OK;
+    size_t low = 0, high = n < c->base_settled ? 0 : c->notes_settled, end = 0;
+    while (low < high && r != LLM_NO_MEMORY) {
+        const size_t middle = (low + high + 1) / 2;
+        r = llm__notes_as_tokens(c, middle, &t, &end);              // a template may refuse half a conversation: then less of it
+        if (r == LLM_OK && end <= n) low = middle;
+        else high = middle - 1;
     }
-    return LLM_OK;
+    *keep = low;
+    *fits = n == c->base_settled;
+    if (low && r != LLM_NO_MEMORY) {
+        r = llm__notes_as_tokens(c, low, &t, &end);
+        *fits = r == LLM_OK && n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
+    }
+    llm__free(&c->model->heap, t.v);
+    return r == LLM_NO_MEMORY ? r : LLM_OK;
 }
 static llm_result llm__rewind(llm_ctx *c, size_t n) {
     size_t keep = 0;
@@ -9771,6 +9783,13 @@ static llm_result llm__rewind(llm_ctx *c, size_t n) {
     llm_result r;
     if (n > c->past.n)
         return llm__fail(&c->error, LLM_BAD_ARG, "cannot rewind to %U: the context holds %U tokens", (uint64_t)n, (uint64_t)c->past.n);
+    if (n == 0) {                                                   // the way back from anything: needs no memory
+        c->past.n = c->n_seen = 0;
+        c->n_cached = llm__kv_resume_at(&c->state.kv, 0);
+        c->has_logits = false;
+        llm__all_raw(c);
+        return LLM_OK;
+    }
     if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
     if (r == LLM_OK) r = llm__messages_until(c, n, &keep, &fits);
@@ -9974,7 +9993,8 @@ LLM__PUBLIC const char *llm_next(llm_ctx *c, size_t *n) {
     if (r == LLM_CANCELLED) c->why = LLM_STOP_CANCEL;
     else if (r < 0) { c->why = LLM_STOP_ERROR; c->fresh = false; }
     if (first && c->piece.n) c->stats.first_token_ms = llm__ms_since(c->model, c->call_us);
-    llm__leave(c, &call, r == LLM_DONE ? LLM_OK : r);
+    // Asked again after an error, the error is still the answer.
+    llm__leave(c, &call, r != LLM_DONE ? r : c->why == LLM_STOP_ERROR ? c->error.code : LLM_OK);
     if (r != LLM_OK || !c->piece.n) return NULL;
     if (n) *n = c->piece.n;
     return c->piece.p;

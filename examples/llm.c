@@ -182,7 +182,7 @@ static int read_all(FILE *f, text *out) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>options   One table: the parser, the help and the defaults come from it.
 
-enum { RUN = 1, CHAT = 2, INFO = 4, BENCH = 8, TALK = RUN | CHAT, COMPUTE = TALK | BENCH, ALL = COMPUTE | INFO };
+enum { RUN = 1, CHAT = 2, INFO = 4, BENCH = 8, TALK = RUN | CHAT, COMPUTE = TALK | BENCH, ALL = COMPUTE | INFO, SILENT = ALL & ~CHAT };
 
 enum { MAX_STOPS = 16 };
 
@@ -195,7 +195,7 @@ typedef struct options {
     int raw, json, read, quiet, verbose, help;
 } options;
 
-typedef enum takes { NOTHING, A_TEXT, SOME_TEXTS, A_COUNT, A_SEED, A_REAL } takes;
+typedef enum takes { NOTHING, A_TEXT, TEXTS, A_COUNT, A_SEED, A_REAL } takes;
 
 typedef struct rule {
     int commands;
@@ -207,35 +207,36 @@ typedef struct rule {
 } rule;
 
 #define AT(field) offsetof(options, field)
-#define MANY      2147483647
+#define LOTS 16777216
+#define MANY 2147483647
 static const rule rules[] = {
-    { RUN,        "-p",        "TEXT", A_TEXT,     AT(prompt),        0, 0,        "the prompt (else -f, else what comes on stdin)" },
-    { RUN,        "-f",        "FILE", A_TEXT,     AT(file),          0, 0,        "the prompt from a file" },
-    { RUN,        "--raw",     NULL,   NOTHING,    AT(raw),           0, 0,        "the text as it is: no chat template, special tokens count" },
-    { TALK,       "--system",  "TEXT", A_TEXT,     AT(system),        0, 0,        "a system message before the conversation" },
-    { TALK,       "-n",        "N",    A_COUNT,    AT(max_tokens),    0, MANY,     "at most N tokens per answer (0 = until the context is full)" },
-    { TALK,       "--temp",    "X",    A_REAL,     AT(temp),          0, 1000,     "temperature (0.7; 0 = always the likeliest token)" },
-    { TALK,       "--top-k",   "N",    A_COUNT,    AT(top_k),         0, MANY,     "only the N likeliest tokens (0 = off)" },
-    { TALK,       "--top-p",   "X",    A_REAL,     AT(top_p),         0, 1,        "the likeliest tokens that make up X (0.95; 0 = off)" },
-    { TALK,       "--min-p",   "X",    A_REAL,     AT(min_p),         0, 1,        "tokens at least X times as likely as the best (0.05; 0 = off)" },
-    { TALK,       "--seed",    "N",    A_SEED,     AT(seed),          0, 0,        "the same seed repeats the same answer (0)" },
-    { TALK,       "--stop",    "TEXT", SOME_TEXTS, AT(stops),         0, 0,        "end the answer before TEXT; may be given up to 16 times" },
-    { TALK,       "--template","NAME", A_TEXT,     AT(chat_template), 0, 0,        "chatml, llama2, llama3, gemma, mistral, phi3, zephyr, plain (its own)" },
-    { TALK,       "--ctx",     "N",    A_COUNT,    AT(ctx),           1, MANY,     "positions at most (4096, or what the model was trained for)" },
-    { BENCH,      "--prompt",  "N",    A_COUNT,    AT(n_prompt),      1, 16777216, "tokens to prefill (128)" },
-    { BENCH,      "--gen",     "N",    A_COUNT,    AT(n_gen),         1, 16777216, "tokens to decode (64)" },
-    { BENCH,      "--depth",   "N",    A_COUNT,    AT(depth),         0, 16777216, "tokens that are in the context before (0)" },
-    { BENCH,      "--reps",    "N",    A_COUNT,    AT(reps),          1, 1000,     "repetitions; the median counts (3)" },
-    { COMPUTE,    "--batch",   "N",    A_COUNT,    AT(batch),         1, 1048576,  "tokens per prefill pass (512)" },
-    { COMPUTE,    "--threads", "N",    A_COUNT,    AT(threads),       0, 4096,     "workers, this thread included (0 = one per core)" },
-    { COMPUTE,    "--isa",     "NAME", A_TEXT,     AT(isa),           0, 0,        "force an instruction set: scalar, avx2, ... (the best)" },
-    { COMPUTE,    "--kv",      "TYPE", A_TEXT,     AT(kv),            0, 0,        "f16 or f32: how keys and values are kept (f16)" },
-    { ALL,        "--read",    NULL,   NOTHING,    AT(read),          0, 0,        "read the file into memory instead of mapping it" },
-    { INFO,       "--key",     "KEY",  A_TEXT,     AT(key),           0, 0,        "print the value of one metadata key and nothing else" },
-    { ALL & ~CHAT,"--json",    NULL,   NOTHING,    AT(json),          0, 0,        "one JSON object on stdout" },
-    { TALK,       "--quiet",   NULL,   NOTHING,    AT(quiet),         0, 0,        "no line of timing" },
-    { ALL,        "--verbose", NULL,   NOTHING,    AT(verbose),       0, 0,        "what the library logs, on stderr" },
-    { ALL,        "--help",    NULL,   NOTHING,    AT(help),          0, 0,        "this text" },
+    { RUN,     "-p",         "TEXT", A_TEXT,  AT(prompt),        0, 0,    "the prompt (else -f, else what comes on stdin)" },
+    { RUN,     "-f",         "FILE", A_TEXT,  AT(file),          0, 0,    "the prompt from a file" },
+    { RUN,     "--raw",      NULL,   NOTHING, AT(raw),           0, 0,    "the text as it is: no chat template, special tokens count" },
+    { TALK,    "--system",   "TEXT", A_TEXT,  AT(system),        0, 0,    "a system message before the conversation" },
+    { TALK,    "-n",         "N",    A_COUNT, AT(max_tokens),    0, MANY, "tokens per answer at most (0 = until the context is full)" },
+    { TALK,    "--temp",     "X",    A_REAL,  AT(temp),          0, 1000, "temperature (0.7; 0 = always the likeliest token)" },
+    { TALK,    "--top-k",    "N",    A_COUNT, AT(top_k),         0, MANY, "only the N likeliest tokens (0 = off)" },
+    { TALK,    "--top-p",    "X",    A_REAL,  AT(top_p),         0, 1,    "the likeliest tokens that make up X (0.95; 0 = off)" },
+    { TALK,    "--min-p",    "X",    A_REAL,  AT(min_p),         0, 1,    "tokens at least X times as likely as the best (0.05; 0 = off)" },
+    { TALK,    "--seed",     "N",    A_SEED,  AT(seed),          0, 0,    "the same seed repeats the same answer (0)" },
+    { TALK,    "--stop",     "TEXT", TEXTS,   AT(stops),         0, 0,    "end the answer before TEXT; may be given up to 16 times" },
+    { TALK,    "--template", "NAME", A_TEXT,  AT(chat_template), 0, 0,    "chatml, llama2, llama3, gemma, mistral, phi3, zephyr, plain" },
+    { TALK,    "--ctx",      "N",    A_COUNT, AT(ctx),           1, MANY, "positions at most (4096, or what the model was trained for)" },
+    { BENCH,   "--prompt",   "N",    A_COUNT, AT(n_prompt),      1, LOTS, "tokens to prefill (128)" },
+    { BENCH,   "--gen",      "N",    A_COUNT, AT(n_gen),         1, LOTS, "tokens to decode (64)" },
+    { BENCH,   "--depth",    "N",    A_COUNT, AT(depth),         0, LOTS, "tokens that are in the context before (0)" },
+    { BENCH,   "--reps",     "N",    A_COUNT, AT(reps),          1, 1000, "repetitions; the median counts (3)" },
+    { COMPUTE, "--batch",    "N",    A_COUNT, AT(batch),         1, LOTS, "tokens per prefill pass (512)" },
+    { COMPUTE, "--threads",  "N",    A_COUNT, AT(threads),       0, 256,  "workers, this thread included (0 = one per core)" },
+    { COMPUTE, "--isa",      "NAME", A_TEXT,  AT(isa),           0, 0,    "force an instruction set: scalar, avx2, ... (the best)" },
+    { COMPUTE, "--kv",       "TYPE", A_TEXT,  AT(kv),            0, 0,    "f16 or f32: how keys and values are kept (f16)" },
+    { ALL,     "--read",     NULL,   NOTHING, AT(read),          0, 0,    "read the file into memory instead of mapping it" },
+    { INFO,    "--key",      "KEY",  A_TEXT,  AT(key),           0, 0,    "print the value of one metadata key and nothing else" },
+    { SILENT,  "--json",     NULL,   NOTHING, AT(json),          0, 0,    "one JSON object on stdout" },
+    { TALK,    "--quiet",    NULL,   NOTHING, AT(quiet),         0, 0,    "no line of timing" },
+    { ALL,     "--verbose",  NULL,   NOTHING, AT(verbose),       0, 0,    "what the library logs, on stderr" },
+    { ALL,     "--help",     NULL,   NOTHING, AT(help),          0, 0,    "this text" },
 };
 enum { N_RULES = sizeof rules / sizeof rules[0] };
 
@@ -283,7 +284,8 @@ static int option_set(options *o, const rule *r, const char *value) {
     case A_TEXT:
         *(const char **)(void *)at = value;
         return 1;
-    case SOME_TEXTS:
+    case TEXTS:
+        if (!*value) { complain("%s wants a text", r->name); return 0; }
         if (o->n_stops == MAX_STOPS) { complain("more than %d stop strings", (int)MAX_STOPS); return 0; }
         o->stops[o->n_stops++] = value;
         return 1;
@@ -964,7 +966,8 @@ static void info_text(const session *s, const llm_info *i) {
     puts("\ntype               weights           bytes   share");
     for (t = 0; t < i->n_types; t++)
         printf("%-8s %17llu %15llu  %5.1f %%\n", i->types[t].name, (unsigned long long)i->types[t].n_weights,
-               (unsigned long long)i->types[t].n_bytes, 100.0 * (double)i->types[t].n_bytes / (double)(i->weight_bytes ? i->weight_bytes : 1));
+               (unsigned long long)i->types[t].n_bytes,
+               100.0 * (double)i->types[t].n_bytes / (double)(i->weight_bytes ? i->weight_bytes : 1));
     puts("");
     for (k = 0; k < sizeof info_keys / sizeof info_keys[0]; k++) {
         size_t cut;

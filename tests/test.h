@@ -51,7 +51,8 @@ static TEST_UNUSED int test_check(int ok, const char *text, const char *file, in
     if (!ok && test_now.failed <= TEST_MAX_PRINTED) { printf(": %s\n", text); fflush(stdout); }
     return ok;
 }
-static TEST_UNUSED int test_check_eq(long long got, long long want, const char *got_text, const char *want_text, const char *file, int line) {
+static TEST_UNUSED int test_check_eq(long long got, long long want, const char *got_text, const char *want_text, const char *file,
+                                     int line) {
     int ok = got == want;
     test_report(ok, file, line);
     if (!ok && test_now.failed <= TEST_MAX_PRINTED) {

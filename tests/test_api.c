@@ -1944,6 +1944,43 @@ static void silence(void) {
     remove(path);
 }
 
+// Asking again after an error must not make the reason disappear; and the way back to an empty context needs no memory.
+static void errors_stay(llm_model *m) {
+    llm_ctx *c = open_text(m, 20, 0);
+    SECTION("the reason of an error stays");
+    if (!CHECK(c != NULL)) return;
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_STATE);
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_STATE);
+    CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+    CHECK(llm_why(c) == LLM_STOP_NONE && llm_last_error(c)->code == LLM_OK);
+    llm_close(c);
+}
+static void rewind_to_nothing(void) {
+    llm_error e;
+    llm_model_desc d;
+    counter k;
+    llm_model *m;
+    llm_ctx *c;
+    SECTION("rewinding to nothing needs no memory");
+    memset(&d, 0, sizeof d);
+    counter_init(&k, 0);
+    d.allocator = count_hook(&k);
+    m = llm_load(tiny, &d, &e);
+    c = open_text(m, 20, 0);
+    if (CHECK(c != NULL)) {
+        CHECK_EQ(llm_say(c, "user", question), LLM_OK);
+        CHECK(llm_next(c, NULL) != NULL);
+        k.fail_at = k.calls + 1;
+        CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+        CHECK_EQ(k.calls + 1, k.fail_at);
+        k.fail_at = 0;
+        CHECK_EQ(llm_past(c), 0);
+    }
+    llm_close(c);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+}
+
 // Text fed between messages takes them along as tokens; when the answer then fails, what had been said before is still there.
 static void failure_after_feeding(llm_model *m) {
     static char lengthy[8000];
@@ -1989,6 +2026,8 @@ static void text_suites(void) {
     cancelled_answer(m);
     full_in_text(m);
     failure_after_feeding(m);
+    errors_stay(m);
+    rewind_to_nothing();
     seeds(m);
     no_memory_text(m);
     llm_unload(m);

@@ -125,8 +125,10 @@ check "run --json" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json
 check "run --json: nothing on stderr" empty "$err"
 check "run --json: one line" [ "$(wc -l < "$out")" -eq 1 ]
 check "run --json: shape" json "o['stop'] == 'limit' and o['tokens'] == 5 and isinstance(o['text'], str) and len(o['text']) > 0"
-check "run --json: times" json "all(o[k] >= 0 for k in ('load_ms', 'first_token_ms', 'prefill_ms', 'decode_ms', 'prefill_tok_s', 'decode_tok_s'))"
-check "run --json: what ran" json "o['threads'] >= 1 and len(o['isa']) > 1 and o['mapping'] in ('map', 'read') and isinstance(o['bits_promise'], bool)"
+check "run --json: times" \
+    json "all(o[k] >= 0 for k in ('load_ms', 'first_token_ms', 'prefill_ms', 'decode_ms', 'prefill_tok_s', 'decode_tok_s'))"
+check "run --json: what ran" \
+    json "o['threads'] >= 1 and len(o['isa']) > 1 and o['mapping'] in ('map', 'read') and isinstance(o['bits_promise'], bool)"
 check "run --json --threads 1 --read" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json --threads 1 --read
 check "run --json: as asked" json "o['threads'] == 1 and o['mapping'] == 'read'"
 check "run to the end" run_as 0 run $tiny -p "$ask" --temp 0 --json
@@ -134,22 +136,26 @@ check "the answer ends by itself" json "o['stop'] == 'eog' and o['tokens'] > 20"
 if [ -n "$python" ]; then
     word=$(tr -cs 'A-Za-z' '\n' < "$dir/answer" | sed -n 4p)
     check "run --stop" run_as 0 run $tiny -p "$ask" --temp 0 --json --stop "$word" --stop '@@@'
-    check "run --stop: ends before it" json "o['stop'] == 'string' and '$word' not in o['text'] and open('$dir/answer').read().startswith(o['text'])"
+    check "run --stop: ends before it" \
+        json "o['stop'] == 'string' and '$word' not in o['text'] and open('$dir/answer').read().startswith(o['text'])"
 fi
 check "info" run_as 0 info $tiny
 check "info: types" grep -q '^[A-Z0-9_]* *[0-9]* *[0-9]* *[0-9.]* %' "$out"
 check "info: metadata" grep -q '^general.architecture = llama' "$out"
 check "info: size" grep -q "($size bytes)" "$out"
 check "info --json" run_as 0 info $tiny --json
-check "info --json: shape" json "o['arch'] == 'llama' and o['file_bytes'] == $size and o['text'] is True and o['metadata']['general.architecture'] == 'llama'"
-check "info --json: sums" json "sum(t['n_bytes'] for t in o['types']) == o['weight_bytes'] and sum(t['n_weights'] for t in o['types']) == o['n_params']"
+check "info --json: shape" \
+    json "o['arch'] == 'llama' and o['file_bytes'] == $size and o['text'] is True and o['metadata']['general.architecture'] == 'llama'"
+check "info --json: sums" \
+    json "sum(t['n_bytes'] for t in o['types']) == o['weight_bytes'] and sum(t['n_weights'] for t in o['types']) == o['n_params']"
 check "info --json: bits" json "abs(o['bits_per_weight'] - 8.0 * o['weight_bytes'] / o['n_params']) < 0.01"
 check "info --key" run_as 0 info $tiny --key general.architecture
 check "info --key: the value" [ "$(cat "$out")" = llama ]
 refuses "info --key of no key" 1 "info $tiny --key no.such.key"
 check "bench --json" run_as 0 bench $tiny --prompt 16 --gen 8 --reps 2 --threads 2 --json
 check "bench --json: shape" json "o['prompt'] == 16 and o['gen'] == 8 and o['reps'] == 2 and o['depth'] == 0 and o['threads'] >= 1"
-check "bench --json: measured" json "all(o[k] > 0 for k in ('load_ms', 'first_token_ms', 'prefill_tok_s', 'decode_tok_s', 'bytes_per_token', 'file_bytes'))"
+check "bench --json: measured" \
+    json "all(o[k] > 0 for k in ('load_ms', 'first_token_ms', 'prefill_tok_s', 'decode_tok_s', 'bytes_per_token', 'file_bytes'))"
 check "bench --json: what ran" json "len(o['cpu']) > 0 and len(o['isa']) > 1 and o['peak_rss_bytes'] >= 0"
 check "bench --depth" run_as 0 bench $tiny --prompt 8 --gen 4 --reps 1 --depth 32 --isa scalar --kv f32
 check "bench: text" grep -q '^decode .* tok/s' "$out"
@@ -171,7 +177,8 @@ else
 fi
 
 # -- a conversation through a pipe
-printf '%s\n' "/temp 0" "$ask" "/save $dir/talk.md" "/save $dir/ask.txt" "/nonsense" "/temp hot" "/more" "/help" "/quit" "never read" > "$dir/talk.txt"
+printf '%s\n' "/temp 0" "$ask" "/save $dir/talk.md" "/save $dir/ask.txt" "/nonsense" "/temp hot" "/more" "/help" \
+    "/quit" "never read" > "$dir/talk.txt"
 in=$dir/talk.txt
 check "chat" run_as 0 chat $tiny -n 40 --seed 1
 check "chat: /save" grep -qx '## assistant' "$dir/talk.md"
@@ -182,7 +189,8 @@ check "chat: unknown commands are said" said "no command is called '/nonsense'"
 check "chat: a bad temperature is said" said '/temp wants a number'
 check "chat: help" said '^/reset'
 check "chat: stops at /quit" [ "$(grep -c 'tok/s' "$err")" -ge 1 ]
-printf '%s\n' '/temp 0' '/system You tell stories.' "first \\" "second" '"""' "third" "/quit" '"""' "/save $dir/lines.md" '/reset' "/save $dir/none.md" > "$dir/talk.txt"
+printf '%s\n' '/temp 0' '/system You tell stories.' "first \\" "second" '"""' "third" "/quit" '"""' \
+    "/save $dir/lines.md" '/reset' "/save $dir/none.md" > "$dir/talk.txt"
 check "chat: lines" run_as 0 chat $tiny -n 8 --quiet
 check "chat: a backslash joins lines" grep -qx 'second' "$dir/lines.md"
 check "chat: a block may hold a command's name" grep -qx '/quit' "$dir/lines.md"

@@ -52,7 +52,8 @@ int main(int argc, char **argv) {
     while (llm_next(c, NULL)) { }
     memset(&s, 0, sizeof s);
     llm_stats(c, &s);
-    printf("mapping=%d threads=%u clock=%d bits=%u %s\n", (int)s.mapping, s.n_threads, s.load_ms > 0 && s.decode_ms > 0, s.bits_promise, s.bits_reason);
+    printf("mapping=%d threads=%u clock=%d bits=%u %s\n", (int)s.mapping, s.n_threads, s.load_ms > 0 && s.decode_ms > 0,
+           s.bits_promise, s.bits_reason);
     llm_close(c);
     llm_unload(m);
     return 0;
@@ -104,7 +105,8 @@ for cxx in $cxx_compilers; do
     check "$cxx: the program of two files" "$dir/two"
     builds "$cxx -std=c++11, late" $cxx -x c++ -std=c++11 $warnings -fsyntax-only $CPPFLAGS -I. "$dir/late.c"
     builds "$cxx -std=c++17, implementation" $cxx -x c++ -std=c++17 $warnings -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
-    builds "$cxx, LLM_STATIC twice" $cxx -x c++ -std=c++11 $warnings -O0 $CPPFLAGS -I. "$dir/static_a.c" "$dir/static_b.c" -o "$dir/static" -pthread
+    builds "$cxx, LLM_STATIC twice" \
+        $cxx -x c++ -std=c++11 $warnings -O0 $CPPFLAGS -I. "$dir/static_a.c" "$dir/static_b.c" -o "$dir/static" -pthread
     check "$cxx: LLM_STATIC twice" "$dir/static"
 done
 # A C program whose implementation is C++, and the other way round.
@@ -120,7 +122,8 @@ fi
 strict="-Wshadow -Wundef -Wconversion -Wdouble-promotion -Wcast-qual"
 has gcc && builds "gcc, more warnings" gcc -std=c99 $warnings $strict -Wstrict-prototypes -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
 has clang && builds "clang, more warnings" clang -std=c99 $warnings $strict -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
-has g++ && builds "g++, more warnings" g++ -x c++ -std=c++11 $warnings -Wshadow -Wundef -Wdouble-promotion -Wcast-qual -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
+has g++ && builds "g++, more warnings" \
+    g++ -x c++ -std=c++11 $warnings -Wshadow -Wundef -Wdouble-promotion -Wcast-qual -fsyntax-only $CPPFLAGS -I. "$dir/with.c"
 if has tcc; then
     builds "tcc" tcc -std=c99 -w $CPPFLAGS -I. "$dir/late.c" -o "$dir/late-tcc" && {
         "$dir/late-tcc" $tiny > "$dir/late.out"
@@ -151,7 +154,8 @@ fi
 echo 'static void *host_malloc(unsigned long n) { (void)n; return 0; }
 static void host_free(void *p) { (void)p; }' > "$dir/host.h"
 cc=$(echo $c_compilers | cut -d' ' -f1)
-for macros in "-DLLM_NO_STDIO" "-DLLM_NO_MMAP" "-DLLM_NO_THREADS" "-DLLM_NO_SIMD" "-DLLM_NO_STDLIB" "-DLLM_NO_CHAT" "-DLLM_QUIET" "-DLLM_STATIC" \
+for macros in "-DLLM_NO_STDIO" "-DLLM_NO_MMAP" "-DLLM_NO_THREADS" "-DLLM_NO_SIMD" "-DLLM_NO_STDLIB" \
+              "-DLLM_NO_CHAT" "-DLLM_QUIET" "-DLLM_STATIC" \
               "-DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -DLLM_NO_CHAT" \
               "-include $dir/host.h -DLLM_MALLOC=host_malloc -DLLM_FREE=host_free"; do
     builds "$macros" $cc -std=c99 $warnings -O0 $CPPFLAGS $macros -I. -c "$dir/with.c" -o "$dir/macros.o"
@@ -159,9 +163,11 @@ for macros in "-DLLM_NO_STDIO" "-DLLM_NO_MMAP" "-DLLM_NO_THREADS" "-DLLM_NO_SIMD
         builds "$cxx $macros" $cxx -x c++ -std=c++11 $warnings -fsyntax-only $CPPFLAGS $macros -I. "$dir/with.c"
     done
 done
-check "LLM_MALLOC without LLM_FREE is refused" sh -c "! $cc -std=c99 $CPPFLAGS -DLLM_MALLOC=malloc -I. -c '$dir/with.c' -o '$dir/macros.o' 2> '$dir/log'"
+check "LLM_MALLOC without LLM_FREE is refused" \
+    sh -c "! $cc -std=c99 $CPPFLAGS -DLLM_MALLOC=malloc -I. -c '$dir/with.c' -o '$dir/macros.o' 2> '$dir/log'"
 check "and the compiler says why" grep -q 'both LLM_MALLOC and LLM_FREE' "$dir/log"
-printf '#define free broken(\n#define read broken(\n#define open broken(\n#define write broken(\n#define min broken(\n#define max broken(\n' > "$dir/hostile.h"
+printf '#define free broken(\n#define read broken(\n#define open broken(\n#define write broken(\n' > "$dir/hostile.h"
+printf '#define min broken(\n#define max broken(\n' >> "$dir/hostile.h"
 cat > "$dir/hostile.c" <<'END'
 #include <stdlib.h>
 #include <string.h>
@@ -178,22 +184,29 @@ if has nm; then
         name=$(basename "$o" .o)
         nm -g --defined-only "$o" | awk '{ print $NF }' > "$dir/exports"
         check "$name exports something" [ -s "$dir/exports" ]
-        check "$name exports only llm_*: $(grep -v '^llm_[^_]' "$dir/exports" | tr '\n' ' ')" sh -c "! grep -qv '^llm_[^_]' '$dir/exports'"
+        check "$name exports only llm_*: $(grep -v '^llm_[^_]' "$dir/exports" | tr '\n' ' ')" \
+            sh -c "! grep -qv '^llm_[^_]' '$dir/exports'"
         sed -n 's/^LLM_API.*[ *]\(llm_[a-z_0-9]*\) *(.*/\1/p' llm.h | sort -u > "$dir/declared"
         check "$name exports what llm.h declares" sh -c "sort -u '$dir/exports' | cmp -s - '$dir/declared'"
         nm -u "$o" | awk '{ print $NF }' | sed 's/@.*//' > "$dir/needs"
-        for symbol in printf puts putchar fprintf vfprintf sprintf snprintf vsnprintf fputs fwrite perror exit _exit abort __assert_fail getenv secure_getenv \
+        for symbol in printf puts putchar fprintf vfprintf sprintf snprintf vsnprintf fputs fwrite perror \
+                      exit _exit abort __assert_fail getenv secure_getenv \
                       strtod strtof strtol atoi atof qsort bsearch rand srand random time localtime setlocale \
-                      exp expf log logf pow powf sin sinf cos cosf tan tanf tanh tanhf sqrt sqrtf fma fmaf floor floorf ceil ceilf round roundf rint lrint lrintf \
+                      exp expf log logf pow powf sin sinf cos cosf tan tanf tanh tanhf sqrt sqrtf fma fmaf \
+                      floor floorf ceil ceilf round roundf rint lrint lrintf \
                       fabsf fmod fmodf ldexp frexp __cxa_throw __cxa_begin_catch _Znwm _Znam _ZdlPv; do
             check "$name does not call $symbol" sh -c "! grep -qx '$symbol' '$dir/needs'"
         done
     done
-    builds "everything left out" $cc -std=c99 -O2 $CPPFLAGS -DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -I. -c "$dir/with.c" -o "$dir/bare.o"
+    builds "everything left out" \
+        $cc -std=c99 -O2 $CPPFLAGS -DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -I. \
+        -c "$dir/with.c" -o "$dir/bare.o"
     # The clock and the number of cores are asked for where there is a system; a host may give its own clock.
     nm -u "$dir/bare.o" | awk '{ print $NF }' > "$dir/all_needs"
-    grep -vE '^(mem(cpy|move|set|cmp)|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk|clock_gettime|syscall|sysconf)$' "$dir/all_needs" > "$dir/needs"
-    check "with everything left out nothing is needed but mem*, strlen, clock and cores: $(tr '\n' ' ' < "$dir/needs")" [ ! -s "$dir/needs" ]
+    grep -vE '^(mem(cpy|move|set|cmp)|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk|clock_gettime|syscall|sysconf)$' \
+        "$dir/all_needs" > "$dir/needs"
+    check "with everything left out nothing is needed but mem*, strlen, clock and cores: $(tr '\n' ' ' < "$dir/needs")" \
+        [ ! -s "$dir/needs" ]
     $cc -std=c99 -O2 $CPPFLAGS -DLLM_STATIC -I. -c "$dir/with.c" -o "$dir/static.o" 2> /dev/null
     check "LLM_STATIC exports nothing" [ -z "$(nm -g --defined-only "$dir/static.o")" ]
     # Writable data of the file itself would be state outside the objects. Without -fPIC, tables of pointers are read-only as well.
@@ -209,14 +222,15 @@ if [ -r llm_impl.h ]; then
     mkdir -p "$dir/single"
     sh tools/amalgamate.sh llm.h llm_impl.h > "$dir/single/llm.h"
     cp "$dir/with.c" "$dir/late.c" "$dir/static_a.c" "$dir/static_b.c" "$dir/without.c" "$dir/single"
-    check "the single file includes nothing of ours but itself" sh -c "! grep -E '^ *# *include \"' '$dir/single/llm.h' | grep -v '\"llm.h\"'"
+    check "the single file includes nothing of ours but itself" \
+        sh -c "! grep -E '^ *# *include \"' '$dir/single/llm.h' | grep -v '\"llm.h\"'"
     builds "single file, C99" $cc -std=c99 $warnings -O0 "$dir/single/with.c" "$dir/single/without.c" -o "$dir/single/two" -pthread
     check "single file: the program of two files" "$dir/single/two"
     builds "single file, late" $cc -std=c99 $warnings -O0 "$dir/single/late.c" -o "$dir/single/late" -pthread
     check "single file: runs" sh -c "'$dir/single/late' $tiny | grep -q '^mapping=1 threads=2 clock=1 bits=1'"
     for cxx in $cxx_compilers; do
-        builds "single file, $cxx, LLM_STATIC twice" $cxx -x c++ -std=c++11 $warnings -O0 "$dir/single/static_a.c" "$dir/single/static_b.c" \
-            -o "$dir/single/static" -pthread
+        builds "single file, $cxx, LLM_STATIC twice" $cxx -x c++ -std=c++11 $warnings -O0 "$dir/single/static_a.c" \
+            "$dir/single/static_b.c" -o "$dir/single/static" -pthread
         check "single file, $cxx: LLM_STATIC twice" "$dir/single/static"
     done
     # -- what a reader is promised
@@ -229,7 +243,8 @@ fi
 version=$(sed -n 's/^#define LLM_VERSION_[A-Z]* //p' llm.h | paste -sd. -)
 check "the header's first line has its version" sh -c "head -n 1 llm.h | grep -qF 'v$version'"
 check "the newest entry of CHANGELOG.md is the header's version" sh -c "grep -m 1 '^## ' CHANGELOG.md | grep -qF '$version'"
-check "hello.c is the README's program" sh -c "sed -n '/^\`\`\`c$/,/^\`\`\`$/p' README.md | sed '1d;/^\`\`\`$/,\$d' | cmp -s - examples/hello.c"
+check "hello.c is the README's program" \
+    sh -c "sed -n '/^\`\`\`c$/,/^\`\`\`$/p' README.md | sed '1d;/^\`\`\`$/,\$d' | cmp -s - examples/hello.c"
 
 # -- hello: eleven lines that link without -lm
 builds "hello" ${CC:-cc} -std=c99 $warnings -O2 $CPPFLAGS -I. examples/hello.c -o "$dir/hello" -pthread

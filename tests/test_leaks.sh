@@ -6,7 +6,9 @@ if ! has valgrind; then
     skip "valgrind is not installed"
     finish
 fi
-watch() { valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all "$@" > "$dir/out" 2> "$dir/log"; }
+watch() {
+    valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all "$@" > "$dir/out" 2> "$dir/log"
+}
 # Runs that must end with code 1 without an error of valgrind's.
 watch_failing() { watch "$@"; [ $? -eq 1 ] || { head -n 20 "$dir/log"; return 1; }; }
 watch_well() { watch "$@" || { head -n 20 "$dir/log"; return 1; }; }
