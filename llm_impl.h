@@ -366,14 +366,17 @@ static void llm__text_end(llm__text *t) {
     }
     t->p[n] = 0;
 }
-static void llm__format(char *buf, size_t cap, const char *format, ...) {
+static void llm__format_args(char *buf, size_t cap, const char *format, va_list args) {
     llm__text t;
-    va_list args;
     t.p = buf; t.n = 0; t.cap = cap;
-    va_start(args, format);
     llm__text_args(&t, format, args);
-    va_end(args);
     llm__text_end(&t);
+}
+static void llm__format(char *buf, size_t cap, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    llm__format_args(buf, cap, format, args);
+    va_end(args);
 }
 
 static llm_result llm__ok(llm_error *e) {
@@ -382,15 +385,12 @@ static llm_result llm__ok(llm_error *e) {
 }
 // return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %u dimensions", &name, n_dims);
 static llm_result llm__fail(llm_error *e, llm_result code, const char *format, ...) {
-    llm__text t;
     va_list args;
     if (!e) return code;
     e->code = code;
-    t.p = e->text; t.n = 0; t.cap = sizeof e->text;
     va_start(args, format);
-    llm__text_args(&t, format, args);
+    llm__format_args(e->text, sizeof e->text, format, args);
     va_end(args);
-    llm__text_end(&t);
     return code;
 }
 
@@ -398,14 +398,11 @@ enum { LLM__LOG_ERROR, LLM__LOG_WARNING, LLM__LOG_INFO, LLM__LOG_DEBUG };
 
 static void llm__log(const llm_logger *log, int level, const char *format, ...) {
     char buf[512];
-    llm__text t;
     va_list args;
     if (!log->log_fn) return;
-    t.p = buf; t.n = 0; t.cap = sizeof buf;
     va_start(args, format);
-    llm__text_args(&t, format, args);
+    llm__format_args(buf, sizeof buf, format, args);
     va_end(args);
-    llm__text_end(&t);
     log->log_fn(log->user, level, buf);
 }
 
@@ -756,6 +753,8 @@ static uint64_t llm__os_now_us(void) {
     return 0;
 #endif
 }
+// By the host's clock where there is one.
+static uint64_t llm__now_us(const llm_clock *host) { return host && host->now_us ? host->now_us(host->user) : llm__os_now_us(); }
 
 // CPUs that this process may use now, at least 1. The system call needs no macro of the C library and knows more than 1024 CPUs.
 static uint32_t llm__os_n_cores(void) {
@@ -2632,13 +2631,10 @@ static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e)
 
 // ---- opening
 
-static uint64_t llm__gguf_now(const llm__gguf_options *o) {
-    return o->clock && o->clock->now_us ? o->clock->now_us(o->clock->user) : llm__os_now_us();
-}
 // The first shard stands in g->shards[0], opened: everything else.
 static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gguf_options *o, uint64_t began, llm_error *e) {
     llm__gguf_work w = LLM__ZERO;
-    uint64_t opened = llm__gguf_now(o), parsed;
+    uint64_t opened = llm__now_us(o->clock), parsed;
     uint32_t count = 0, i;
     llm_result r;
     w.o = o;
@@ -2646,13 +2642,13 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
     if (r == LLM_OK) r = llm__gguf_check_split(g, path, o, &count, e);
     if (r == LLM_OK && count > 1) r = llm__gguf_open_others(g, path, count, &w, e);
     if (r == LLM_OK) r = llm__gguf_check_names(g, e);
-    parsed = llm__gguf_now(o);
+    parsed = llm__now_us(o->clock);
     if (r == LLM_OK) r = llm__gguf_place(g, &w, e);
     if (r != LLM_OK) return r;
     for (i = 0; i < g->n_shards; i++) g->file_bytes += g->shards[i].size;
     for (i = 0; i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
     g->parse_ms = (double)(parsed - opened) * 0.001;
-    g->open_ms = (double)(opened - began + llm__gguf_now(o) - parsed) * 0.001;
+    g->open_ms = (double)(opened - began + llm__now_us(o->clock) - parsed) * 0.001;
     return r;
 }
 static llm_result llm__gguf_begin(llm__gguf *g, const llm__gguf_options *o, llm_error *e) {
@@ -2672,7 +2668,7 @@ static llm_result llm__gguf_end(llm__gguf *g, llm_result r, llm_error *e) {
 }
 
 static llm_result llm__gguf_open_path(llm__gguf *g, const char *path, const llm__gguf_options *o, llm_error *e) {
-    uint64_t began = llm__gguf_now(o);
+    uint64_t began = llm__now_us(o->clock);
     llm_result r = llm__gguf_begin(g, o, e);
     llm__str name = llm__str_of(path);
     if (r == LLM_OK) r = llm__gguf_shard_open_file(g, &g->shards[0], path, o, e);
@@ -2684,7 +2680,7 @@ static llm_result llm__gguf_open_path(llm__gguf *g, const char *path, const llm_
     return llm__gguf_end(g, r, e);
 }
 static llm_result llm__gguf_open_memory(llm__gguf *g, const void *data, size_t bytes, const llm__gguf_options *o, llm_error *e) {
-    uint64_t began = llm__gguf_now(o);
+    uint64_t began = llm__now_us(o->clock);
     llm_result r = llm__gguf_begin(g, o, e);
     if (r == LLM_OK && !bytes) r = llm__fail(e, LLM_BAD_FILE, "there are no bytes");
     if (r == LLM_OK) {
@@ -2695,7 +2691,7 @@ static llm_result llm__gguf_open_memory(llm__gguf *g, const void *data, size_t b
     return llm__gguf_end(g, r, e);
 }
 static llm_result llm__gguf_open_reader(llm__gguf *g, const llm_reader *reader, const llm__gguf_options *o, llm_error *e) {
-    uint64_t began = llm__gguf_now(o);
+    uint64_t began = llm__now_us(o->clock);
     llm_result r = llm__gguf_begin(g, o, e);
     g->mapping = LLM_READ;
     if (r == LLM_OK) r = llm__gguf_shard_open_reader(&g->shards[0], reader, e);
@@ -5307,17 +5303,14 @@ typedef struct llm__binder {           // sticky: after the first failure nothin
 
 // The first failure counts; its sentence stays.
 static void llm__bind_fail(llm__binder *b, llm_result code, const char *format, ...) {
-    llm__text t = LLM__ZERO;
     va_list args;
     if (b->result != LLM_OK) return;
     b->result = code;
     if (!b->err) return;
     b->err->code = code;
-    t.p = b->err->text; t.cap = sizeof b->err->text;
     va_start(args, format);
-    llm__text_args(&t, format, args);
+    llm__format_args(b->err->text, sizeof b->err->text, format, args);
     va_end(args);
-    llm__text_end(&t);
 }
 
 // "ARCH.suffix" in buf.
@@ -9000,7 +8993,7 @@ struct llm_ctx {
     llm_stats_info published;          // what llm_stats copies
 };
 
-static uint64_t llm__now(const llm_model *m) { return m->clock.now_us ? m->clock.now_us(m->clock.user) : llm__os_now_us(); }
+static uint64_t llm__now(const llm_model *m) { return llm__now_us(&m->clock); }
 static double llm__ms_since(const llm_model *m, uint64_t start) { return (double)(llm__now(m) - start) / 1000.0; }
 
 // Out-structs say how much of them the caller knows.
@@ -9495,16 +9488,25 @@ static void llm__stats_reset(llm_ctx *c) {
 
 static llm_result llm__no_memory_for_text(llm_ctx *c) { return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text"); }
 
-// The past becomes raw tokens; there is nothing left to render. The caller has reserved room in base.
-static void llm__all_raw(llm_ctx *c) {
+static void llm__forget_answer(llm_ctx *c) {
+    c->answering = false;
+    c->ended = LLM_STOP_NONE;
+    c->answer.n = c->held.n = c->n_hold = 0;
+}
+// base = past. The caller has reserved room.
+static void llm__base_from_past(llm_ctx *c) {
     if (c->past.n) memcpy(c->base.v, c->past.v, c->past.n * sizeof *c->base.v);
     c->base.n = c->base_settled = c->past.n;
+}
+// The past becomes raw tokens; there is nothing left to render. The caller has reserved room in base.
+static void llm__all_raw(llm_ctx *c) {
+    llm__base_from_past(c);
     llm__notes_cut(c, 0);
     c->notes_settled = 0;
     c->raw.n = 0;
-    c->fresh = c->answering = false;
-    c->why = c->ended = LLM_STOP_NONE;
-    c->answer.n = c->held.n = c->n_hold = 0;
+    c->fresh = false;
+    c->why = LLM_STOP_NONE;
+    llm__forget_answer(c);
 }
 
 // Logits of the last token, evaluating it again where a rewind took them away.
@@ -9689,13 +9691,10 @@ static llm_result llm__settle_answer(llm_ctx *c) {
         c->base = t;
     } else {
         if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
-        memcpy(c->base.v, c->past.v, c->past.n * sizeof *c->base.v);
-        c->base.n = c->past.n;
+        llm__base_from_past(c);
     }
     c->base_settled = c->base.n;
-    c->answering = false;
-    c->ended = LLM_STOP_NONE;
-    c->answer.n = c->held.n = 0;
+    llm__forget_answer(c);
     return LLM_OK;
 }
 

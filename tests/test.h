@@ -23,6 +23,18 @@
 #define TEST_UNUSED
 #endif
 
+// 1: under AddressSanitizer, where long runs may be shorter.
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 enum { TEST_PATH = 1024, TEST_MAX_PRINTED = 40 };
 
 // One suite is one program with one thread that checks: this is the only state.

@@ -8,17 +8,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 static const char data_model[] = "tests/data/llama-dense.gguf";
 static const char window_model[] = "tests/data/gemma3-dense.gguf";
 static const char *tiny = "examples/tiny/tiny.gguf";

@@ -6,17 +6,6 @@
 #include "test.h"
 #include "golden.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 //------------------------------------------------------------------------------------------------------------------------------
 // A hostile floating-point environment: subnormals flushed, rounding up and, on x86, every exception unmasked, as games, audio code
 // and -ffast-math start-up files leave it.

@@ -3,32 +3,8 @@
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include "test.h"
+#include "refusing_heap.h"
 
-typedef struct memory { long live, calls, fail_at; } memory;      // fail_at: this call fails (0 = none)
-
-static void *memory_alloc(void *user, size_t bytes, size_t align) {
-    memory *m = (memory *)user;
-    void *p;
-    (void)align;
-    if (++m->calls == m->fail_at) return NULL;
-    p = malloc(bytes);
-    if (p) m->live++;
-    return p;
-}
-static void memory_free(void *user, void *p, size_t bytes) {
-    (void)bytes;
-    ((memory *)user)->live--;
-    free(p);
-}
-static llm__heap heap_of(memory *m) {
-    llm__heap h;
-    memset(&h, 0, sizeof h);
-    memset(m, 0, sizeof *m);
-    h.a.user = m;
-    h.a.alloc_fn = memory_alloc;
-    h.a.free_fn = memory_free;
-    return h;
-}
 static uint32_t dice_state = 2463534242u;
 static uint32_t dice(uint32_t n) {
     dice_state ^= dice_state << 13;

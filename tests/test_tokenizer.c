@@ -761,13 +761,9 @@ static double seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
 static void test_long_runs(void) {
     static const char *const units[] = { "A", "\xe7\x95\x8c", " ", ".", "\n", "1" };
-#if defined(__SANITIZE_ADDRESS__)
-    enum { MILLION = 100000 };                             // unoptimized and checked: minutes otherwise
-#else
-    enum { MILLION = 1000000 };
-#endif
-    char *text = (char *)malloc(3 * MILLION);
-    llm_token *out = (llm_token *)malloc(3 * MILLION * sizeof *out);
+    enum { LONG_RUN = SANITIZED ? 100000 : 1000000 };      // unoptimized and checked: minutes otherwise
+    char *text = (char *)malloc(3 * LONG_RUN);
+    llm_token *out = (llm_token *)malloc(3 * LONG_RUN * sizeof *out);
     size_t i, k, u, from;
     for (i = 0; i < N_VOCABULARIES; i++) {
         static subject s;
@@ -779,12 +775,12 @@ static void test_long_runs(void) {
             run_job j;                                     // short, short, long
             pthread_attr_t attributes;
             pthread_t thread;
-            for (k = 0; k < MILLION; k++) memcpy(text + k * length, units[u], length);
+            for (k = 0; k < LONG_RUN; k++) memcpy(text + k * length, units[u], length);
             memset(&j, 0, sizeof j);
-            j.s = &s; j.text = text; j.out = out; j.cap = 3 * MILLION;
+            j.s = &s; j.text = text; j.out = out; j.cap = 3 * LONG_RUN;
             for (k = 0; k < 3; k++) {
                 double begin = seconds();
-                j.n = k == 2 ? MILLION * length : MILLION / 8 * length;
+                j.n = k == 2 ? LONG_RUN * length : LONG_RUN / 8 * length;
                 CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, 64 << 10) == 0);
                 if (!CHECK(pthread_create(&thread, &attributes, run_encode, &j) == 0)) continue;
                 pthread_join(thread, NULL);
@@ -827,7 +823,7 @@ static void test_load_time(void) {
         llm__vocab_free(&v, &plain_heap);
     }
     printf("qwen2: %u tokens ready in %.1f ms\n", s.v.n_tokens, best * 1e3);
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__OPTIMIZE__) && !SANITIZED
     CHECK(best < 0.060);
 #endif
     subject_close(&s, &plain_heap);
