@@ -83,6 +83,16 @@
 #else
 #define LLM__HAS_AVX2 0
 #endif
+#if LLM__HAS_AVX2 && (LLM__MSVC || (defined(__clang__) ? __clang_major__ >= 8 : __GNUC__ >= 9))
+#define LLM__HAS_AVX512 1
+#else
+#define LLM__HAS_AVX512 0
+#endif
+#if LLM__HAS_AVX2 && (LLM__MSVC || (defined(__clang__) ? __clang_major__ >= 12 : __GNUC__ >= 11))
+#define LLM__HAS_AVX_VNNI 1
+#else
+#define LLM__HAS_AVX_VNNI 0
+#endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LLM__SANITIZED 1          // every inlined load would carry its checks along: minutes of compiling
 #elif defined(__has_feature)
@@ -2826,9 +2836,18 @@ static size_t llm__gguf_meta_text(const llm__gguf *g, const char *key, char *buf
 //            In order: the shared types; square root, powers, angles; the lanes of each instruction set; the kernels; the passes.
 //            To add an instruction set: the primitives `llm__v_*_isa` and one pass.
 
+#define LLM__PASS_VECTORS 1
+#define LLM__PASS_ROWS    2
 #ifndef LLM__SELF
 #define LLM__SELF "llm_impl.h"
 #endif
+
+// Eight tokens and 32 columns: scales and sums side by side, as prefill wants them.
+enum { LLM__TOKENS = 8 };
+typedef struct llm__side {
+    float d[LLM__TOKENS], m[LLM__TOKENS];          // m: the sum of 32
+    int16_t s16[LLM__TOKENS][2];
+} llm__side;
 
 // One input of a matmul. Rows follow one another without gaps.
 typedef struct llm__acts {
@@ -2836,16 +2855,34 @@ typedef struct llm__acts {
     int8_t *q;                   // [n_tokens][n], by N3; n is then a multiple of 32
     float *d;                    // [n_tokens][n / 32]
     int16_t *s16;                // [n_tokens][n / 16], sums of q
+    llm__side *side;             // [(n_tokens + 7) / 8][n / 32], more than three tokens only: llm__acts_side
     uint32_t n, n_tokens;
 } llm__acts;
 
-// out[t * ld + r] = row r of w . token (token + t), for r < n_rows and t < n_tokens. Rows may lie at any address.
+// The same scales and sums once more for token group g. Where there are fewer than eight tokens the last one stands for the others.
+static void llm__acts_side(const llm__acts *x, uint32_t g) {
+    const uint32_t n_groups = x->n / 32;
+    llm__side *side = x->side + (size_t)g * n_groups;
+    uint32_t c, b;
+    for (c = 0; c < LLM__TOKENS; c++) {
+        const size_t at = (size_t)LLM__MIN(g * LLM__TOKENS + c, x->n_tokens - 1) * n_groups;
+        for (b = 0; b < n_groups; b++) {
+            const int16_t *s16 = x->s16 + (at + b) * 2;
+            side[b].d[c] = x->d[at + b];
+            side[b].m[c] = (float)(s16[0] + s16[1]);
+            side[b].s16[c][0] = s16[0];
+            side[b].s16[c][1] = s16[1];
+        }
+    }
+}
+
+// out[t * ld + r] = row r of w . token t, for r < n_rows and t < n_tokens. Rows may lie at any address.
 typedef struct llm__tile {
     const uint8_t *w;
     size_t row_bytes;
     uint32_t n_rows, n_cols;
     const llm__acts *x;
-    uint32_t token, n_tokens;
+    uint32_t n_tokens;
     float *out;
     size_t ld;
     void *panel;                 // scratch of this worker: llm__panel_bytes(n_cols), aligned to 64
@@ -3384,7 +3421,7 @@ LLM__VI_AVX2 void llm__v_store_pairs_avx2(float *p, llm__v16_avx2 even, llm__v16
 //---- begin pass ----------------------------------------------------------------------------------------------------------------
 // Read once per instruction set. LLM__V(name) is that set's name, LLM__V16 its sixteen lanes, LLM__VT what a function needs in front,
 // LLM__VI the same for one that is part of a kernel.
-#ifdef LLM__PASS
+#if defined(LLM__PASS) && LLM__PASS == LLM__PASS_VECTORS
 
 LLM__VI LLM__V16 LLM__V(v_load_n)(const float *p, size_t n) {       // the other lanes are +0
     float part[16];
@@ -3688,7 +3725,7 @@ LLM__VI void LLM__V(dots2x2)(const llm__tile *t, const float *x0, const float *x
 }
 // A block of rows meets all tokens before the next one is touched: it stays in the first cache with two tokens, else in the second.
 LLM__VI void LLM__V(matmul)(const llm__tile *t, llm__elem elem) {
-    const float *x = t->x->f + (size_t)t->x->n * t->token;
+    const float *x = t->x->f;
     const size_t step = t->x->n, n_block = llm__block_rows(t);
     float sums[4];
     uint32_t row, i, begin, end, n;
@@ -3980,7 +4017,7 @@ static void LLM__V(vectors)(llm__vectors *v) {
 //---- end pass ------------------------------------------------------------------------------------------------------------------
 
 #if defined(LLM__WHOLE) && !defined(LLM__PASS)
-#define LLM__PASS
+#define LLM__PASS LLM__PASS_VECTORS
 #define LLM__VT
 #define LLM__VI       LLM__NOINLINE static                // sixteen floats are no register: inlined, they fill the stack
 #define LLM__V16      llm__v16
@@ -4045,7 +4082,7 @@ static void llm__matmul_card(const llm__tile *t, int type) {
             llm__weights32 w;
             info->unpack(row + b / per_block * info->block_bytes, (uint32_t)(b % per_block), &w);
             for (i = 0; i < t->n_tokens; i++) {
-                size_t at = (size_t)(t->token + i) * n_blocks + b;
+                size_t at = (size_t)i * n_blocks + b;
                 float *out = &t->out[i * t->ld + r];
                 *out = llm__add_block(*out, &w, info->minima, x->q + at * 32, x->d[at], x->s16 + at * 2);
             }
@@ -4085,17 +4122,25 @@ static void llm__kernels_floats(llm__kernels *k) {
     k->decode[LLM__BF16] = k->prefill[LLM__BF16] = k->v.matmul_bf16;
 }
 
-// ---- avx2 ------------------------------------------------------------------------------------------------------------------
-#if LLM__HAS_AVX2
-#define LLM__AVX2 LLM__TARGET("avx2,fma,f16c")
-#if LLM__UNOPTIMIZED
-#define LLM__AVX2_INLINE static LLM__UNUSED LLM__AVX2       // at -O0 forced inlining makes frames of 216 KB, and threads have less
-#else
-#define LLM__AVX2_INLINE LLM__INLINE LLM__AVX2
-#endif
+// ---- x86: eight rows side by side ------------------------------------------------------------------------------------------
+//
+// Decode, and the unpacking of panels, in 256-bit registers. The part between `begin pass` and `end pass` is written once and compiled
+// as AVX2, as AVX-VNNI (VEX encoding), and as AVX-512 (EVEX encoding, masks; 512 bits would only halve the clock's worth on the CPUs
+// that split them). Prefill follows: panels for all three, and micro-kernels for each.
 
-// Eight rows side by side, as four pairs (r, r + 4): a register holds 16 bytes of row r in its low half and of row r + 4 in its high
-// half, so that neither folding sums nor building panels ever crosses the halves, and the rows come out in order.
+#if LLM__HAS_AVX2
+#define LLM__AVX2      LLM__TARGET("avx2,fma,f16c")
+#define LLM__AVX_VNNI  LLM__TARGET("avx2,fma,f16c,avxvnni")
+#define LLM__AVX512    LLM__TARGET("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+#if LLM__UNOPTIMIZED
+#define LLM__X86_INLINE static LLM__UNUSED                  // at -O0 forced inlining makes frames of 216 KB, and threads have less
+#else
+#define LLM__X86_INLINE LLM__INLINE
+#endif
+#define LLM__AVX2_INLINE LLM__X86_INLINE LLM__AVX2
+
+// Eight rows as four pairs (r, r + 4): a register holds 16 bytes of row r in its low half and of row r + 4 in its high half, so that
+// neither folding sums nor building panels ever crosses the halves, and the rows come out in order.
 typedef struct llm__avx2_pair { __m256i lo, hi; } llm__avx2_pair;           // weights 0..15 and 16..31 as bytes, zero not subtracted
 typedef struct llm__avx2_rows { __m256i v[4]; } llm__avx2_rows;             // 16 bytes of eight rows; or word i of eight rows in v[i]
 
@@ -4110,20 +4155,54 @@ typedef llm__avx2_pair (*llm__avx2_pair_fn)(const uint8_t *a, const uint8_t *b, 
 typedef void (*llm__avx2_scales_fn)(const uint8_t *w, size_t row_bytes, llm__avx2_scales *s);
 typedef llm__avx2_group (*llm__avx2_group_fn)(const llm__avx2_scales *s, uint32_t i, int c);
 
-// How far sums of products with |activation| <= 127 can go in int16 before they must be widened:
+// How far sums of products with |activation| <= 127 can go in int16 before AVX2 must widen them (VNNI sums in int32):
 //   NIBBLE  q <= 15:  all 32 columns of a row: two lanes of 15*127*2*8 = 30480
 //   FIVE    q <= 31:  half of them, 31*127*2*4 = 31496
 //   BYTE    signed:   |q| times signed a, 128*127*2 = 32512; in panels as two nibbles of q + 128
 //   SMALL   q <= 7:   a half with its own sub-scale, 7*127*2*4 = 7112
 //   SIX     q <= 63:  63*127*2*2 = 32004
-enum { LLM__AVX2_NIBBLE, LLM__AVX2_FIVE, LLM__AVX2_BYTE, LLM__AVX2_SMALL, LLM__AVX2_SIX };
+// From SMALL on the two halves of 32 columns have scales of their own.
+enum { LLM__AVX2_NIBBLE, LLM__AVX2_FIVE, LLM__AVX2_BYTE, LLM__AVX2_SMALL, LLM__AVX2_SIX, LLM__AVX2_KINDS };
+
+// What a type is made of; every field is a constant where the kernels are instantiated.
+typedef struct llm__avx2_type {
+    int kind, zero;
+    bool minima;
+    uint32_t block_bytes, groups, run;          // groups of 32 in a block; so many of them unrolled: those that share bytes
+    llm__avx2_pair_fn pair;
+    llm__avx2_scales_fn scales;
+    llm__avx2_group_fn group;
+} llm__avx2_type;
+
+//    name         kind    zero  groups, unrolled  scales of a block  of a group
+#define LLM__AVX2_FORMATS(X)                                         \
+    X(Q4_0, q4_0, NIBBLE, 8,   1, 1,  head,        whole)            \
+    X(Q4_1, q4_1, NIBBLE, 0,   1, 1,  head,        whole)            \
+    X(Q5_0, q5_0, FIVE,   16,  1, 1,  fives,       whole)            \
+    X(Q5_1, q5_1, FIVE,   0,   1, 1,  fives_min,   whole)            \
+    X(Q8_0, q8_0, BYTE,   128, 1, 1,  head,        whole)            \
+    X(Q2_K, q2_k, SMALL,  0,   8, 4,  super_q2_k,  halved)           \
+    X(Q3_K, q3_k, SMALL,  4,   8, 4,  super_q3_k,  halved)           \
+    X(Q4_K, q4_k, NIBBLE, 0,   8, 2,  super_k4,    scaled)           \
+    X(Q5_K, q5_k, FIVE,   0,   8, 2,  super_k4,    scaled)           \
+    X(Q6_K, q6_k, SIX,    32,  8, 4,  super_q6_k,  halved)
+
+// One token while it is multiplied.
+typedef struct llm__avx2_input { const int8_t *q; const float *d; const int16_t *s16; } llm__avx2_input;
+
+// The stored bytes are fetched this far ahead as one linear stream, because eight streams of a few bytes each defeat the CPU's own
+// prefetcher. Into L2: L1 cannot hold two groups of eight rows. Zen 4, two threads that read 27..32 GB/s, percent of that with
+// Q4_0 of 2048 columns: nothing 36, 12 KB 75..87, 20 KB 90..99, 32 KB 70..85, 96 KB 62.
+#define LLM__AHEAD 20480u
+LLM__AVX2_INLINE const uint8_t *llm__avx2_fetch(const uint8_t *ahead, uint32_t bytes) {
+    uint32_t i;
+    for (i = 0; i < bytes; i += 64) _mm_prefetch((const char *)ahead + i, _MM_HINT_T1);
+    return ahead + bytes;
+}
 
 LLM__AVX2_INLINE __m256i llm__avx2_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 LLM__AVX2_INLINE __m128i llm__avx2_load16(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 LLM__AVX2_INLINE __m256i llm__avx2_both(const void *p) { return _mm256_broadcastsi128_si256(llm__avx2_load16(p)); }
-LLM__AVX2_INLINE __m256i llm__avx2_two(const uint8_t *a, const uint8_t *b) {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(llm__avx2_load16(a)), llm__avx2_load16(b), 1);
-}
 LLM__AVX2_INLINE __m256i llm__avx2_four_bytes(const void *p) {         // the same four bytes everywhere
     int32_t v;
     memcpy(&v, p, 4);
@@ -4139,227 +4218,6 @@ LLM__AVX2_INLINE __m256i llm__avx2_bit(__m256i v, __m256i bit, int value) {
     return llm__avx2_low(_mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit), value);
 }
 
-// ---- unpacking: the integers of 32 columns of two rows ----
-
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_nibbles(const uint8_t *a, const uint8_t *b) {
-    __m256i v = llm__avx2_two(a, b);
-    llm__avx2_pair p;
-    p.lo = llm__avx2_low(v, 15);
-    p.hi = llm__avx2_low(_mm256_srli_epi16(v, 4), 15);
-    return p;
-}
-// Fifth bits of rows r and r + 4: byte k / 4 of a row's word has the bit of weight k at 4 + k % 4 (llm__avx2_fifths).
-LLM__AVX2_INLINE __m256i llm__avx2_fifth16(__m256i words, int r) {
-    const __m256i row = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
-    const __m256i v = _mm256_shuffle_epi8(words, _mm256_add_epi8(row, _mm256_set1_epi8((char)(4 * r))));
-    return _mm256_min_epu8(_mm256_and_si256(v, _mm256_set1_epi32((int)0x80402010u)), _mm256_set1_epi8(16));
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_fifth(llm__avx2_pair p, const llm__avx2_scales *s, int r) {
-    p.lo = _mm256_or_si256(p.lo, llm__avx2_fifth16(s->fifth.lo, r));
-    p.hi = _mm256_or_si256(p.hi, llm__avx2_fifth16(s->fifth.hi, r));
-    return p;
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q4_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)s; (void)r; (void)i; (void)c;
-    return llm__avx2_nibbles(a + 2, b + 2);
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q4_1(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)s; (void)r; (void)i; (void)c;
-    return llm__avx2_nibbles(a + 4, b + 4);
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q5_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)i; (void)c;
-    return llm__avx2_fifth(llm__avx2_nibbles(a + 6, b + 6), s, r);
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q5_1(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)i; (void)c;
-    return llm__avx2_fifth(llm__avx2_nibbles(a + 8, b + 8), s, r);
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q8_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    llm__avx2_pair p;
-    (void)s; (void)r; (void)i; (void)c;
-    p.lo = llm__avx2_two(a + 2, b + 2);
-    p.hi = llm__avx2_two(a + 18, b + 18);
-    return p;
-}
-// Of 32 bytes at `at`: shifted, under a mask.
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_field(const uint8_t *a, const uint8_t *b, size_t at, int shift, int mask) {
-    llm__avx2_pair p;
-    p.lo = llm__avx2_low(llm__avx2_shift(llm__avx2_two(a + at, b + at), shift), mask);
-    p.hi = llm__avx2_low(llm__avx2_shift(llm__avx2_two(a + at + 16, b + at + 16), shift), mask);
-    return p;
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_or(llm__avx2_pair p, llm__avx2_pair q) {
-    p.lo = _mm256_or_si256(p.lo, q.lo);
-    p.hi = _mm256_or_si256(p.hi, q.hi);
-    return p;
-}
-// Bit j of 32 bytes at `at`, worth `value`.
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_bits(const uint8_t *a, const uint8_t *b, size_t at, uint32_t j, int value) {
-    const __m256i bit = _mm256_set1_epi8((char)(1 << j));
-    llm__avx2_pair p;
-    p.lo = llm__avx2_bit(llm__avx2_two(a + at, b + at), bit, value);
-    p.hi = llm__avx2_bit(llm__avx2_two(a + at + 16, b + at + 16), bit, value);
-    return p;
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q2_k(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)s; (void)r;
-    return llm__avx2_field(a, b, 16 + i * 32, c * 2, 3);
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q3_k(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)s; (void)r;
-    return llm__avx2_or(llm__avx2_field(a, b, 32 + i * 32, c * 2, 3), llm__avx2_bits(a, b, 0, i * 4 + (uint32_t)c, 4));
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q4_k(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)s; (void)r;
-    return llm__avx2_field(a, b, 16 + i * 32, c * 4, 15);
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q5_k(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)s; (void)r;
-    return llm__avx2_or(llm__avx2_field(a, b, 48 + i * 32, c * 4, 15), llm__avx2_bits(a, b, 16, i * 2 + (uint32_t)c, 16));
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q6_k(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    (void)s; (void)r;
-    return llm__avx2_or(llm__avx2_field(a, b, i * 64 + (c & 1 ? 32 : 0), c / 2 * 4, 15),
-                        llm__avx2_field(a, b, 128 + i * 32, c * 2 - 4, 48));
-}
-
-// ---- scales of eight rows ----
-
-LLM__AVX2_INLINE llm__avx2_rows llm__avx2_rows_at(const uint8_t *w, size_t rb) {
-    llm__avx2_rows r;
-    r.v[0] = llm__avx2_two(w, w + 4 * rb);
-    r.v[1] = llm__avx2_two(w + rb, w + 5 * rb);
-    r.v[2] = llm__avx2_two(w + 2 * rb, w + 6 * rb);
-    r.v[3] = llm__avx2_two(w + 3 * rb, w + 7 * rb);
-    return r;
-}
-// [row][word] -> [word][row]: a 4 x 4 transpose of 32-bit words in each half.
-LLM__AVX2_INLINE llm__avx2_rows llm__avx2_transpose(llm__avx2_rows r) {
-    const __m256i ab0 = _mm256_unpacklo_epi32(r.v[0], r.v[1]), ab1 = _mm256_unpackhi_epi32(r.v[0], r.v[1]);
-    const __m256i cd0 = _mm256_unpacklo_epi32(r.v[2], r.v[3]), cd1 = _mm256_unpackhi_epi32(r.v[2], r.v[3]);
-    r.v[0] = _mm256_unpacklo_epi64(ab0, cd0);
-    r.v[1] = _mm256_unpackhi_epi64(ab0, cd0);
-    r.v[2] = _mm256_unpacklo_epi64(ab1, cd1);
-    r.v[3] = _mm256_unpackhi_epi64(ab1, cd1);
-    return r;
-}
-// The first, and the last, four of 16 bytes of each row.
-LLM__AVX2_INLINE __m256i llm__avx2_first_words(const uint8_t *w, size_t rb) { return llm__avx2_transpose(llm__avx2_rows_at(w, rb)).v[0]; }
-LLM__AVX2_INLINE __m256i llm__avx2_last_words(const uint8_t *w, size_t rb) { return llm__avx2_transpose(llm__avx2_rows_at(w, rb)).v[3]; }
-
-// Two f16 in each word.
-LLM__AVX2_INLINE void llm__avx2_halves(__m256i words, __m256 *low, __m256 *high) {
-    __m256i v = _mm256_packus_epi32(_mm256_and_si256(words, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(words, 16));
-    v = _mm256_permute4x64_epi64(v, 0xd8);
-    *low = _mm256_cvtph_ps(_mm256_castsi256_si128(v));
-    *high = _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1));
-}
-LLM__AVX2_INLINE __m256 llm__avx2_minus(__m256 v) { return _mm256_xor_ps(v, _mm256_set1_ps(-0.0f)); }
-
-// Fifth bits, one word per row: weight k's bit comes to 4 + k % 4 of byte k / 4, for k below 16 and from 16 on.
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_fifths(__m256i words) {
-    const __m256i twice = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13));
-    const __m256i lo = _mm256_shuffle_epi8(words, twice), hi = _mm256_shuffle_epi8(_mm256_srli_epi32(words, 16), twice);
-    const __m256i odd = _mm256_set1_epi16((short)0xff00);
-    llm__avx2_pair p;
-    p.lo = _mm256_blendv_epi8(_mm256_slli_epi16(lo, 4), lo, odd);
-    p.hi = _mm256_blendv_epi8(_mm256_slli_epi16(hi, 4), hi, odd);
-    return p;
-}
-// d, and m where the type has one: else it is two bytes of weights, and nobody looks.
-LLM__AVX2_INLINE void llm__avx2_head(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    llm__avx2_halves(llm__avx2_first_words(w, rb), &s->d, &s->m);
-}
-LLM__AVX2_INLINE void llm__avx2_fives(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w, rb));
-    llm__avx2_halves(r.v[0], &s->d, &s->m);
-    s->fifth = llm__avx2_fifths(_mm256_or_si256(_mm256_srli_epi32(r.v[0], 16), _mm256_slli_epi32(r.v[1], 16)));
-}
-LLM__AVX2_INLINE void llm__avx2_fives_min(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w, rb));
-    llm__avx2_halves(r.v[0], &s->d, &s->m);
-    s->fifth = llm__avx2_fifths(r.v[1]);
-}
-// d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16; the six-bit fields come apart four at a time.
-LLM__AVX2_INLINE void llm__avx2_super_k4(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w, rb));
-    llm__avx2_halves(r.v[0], &s->d, &s->m);
-    s->m = llm__avx2_minus(s->m);
-    s->sub.v[0] = llm__avx2_low(r.v[1], 63);
-    s->mn.v[0] = llm__avx2_low(r.v[2], 63);
-    s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[3], 15), llm__avx2_low(llm__avx2_shift(r.v[1], 2), 48));
-    s->mn.v[1] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[3], 4), 15), llm__avx2_low(llm__avx2_shift(r.v[2], 2), 48));
-}
-LLM__AVX2_INLINE void llm__avx2_super_q2_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w, rb));
-    int i;
-    llm__avx2_halves(llm__avx2_last_words(w + 68, rb), &s->d, &s->m);
-    s->m = llm__avx2_minus(s->m);
-    for (i = 0; i < 4; i++) {
-        s->sub.v[i] = llm__avx2_low(r.v[i], 15);
-        s->mn.v[i] = llm__avx2_low(llm__avx2_shift(r.v[i], 4), 15);
-    }
-}
-// The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
-LLM__AVX2_INLINE void llm__avx2_super_q3_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15));
-    llm__avx2_rows r = llm__avx2_rows_at(w + 94, rb);
-    int i;
-    for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
-    r = llm__avx2_transpose(r);
-    llm__avx2_halves(r.v[3], &s->m, &s->d);
-    s->sub.v[0] = _mm256_or_si256(llm__avx2_low(r.v[0], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -4), 48));
-    s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[1], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -2), 48));
-    s->sub.v[2] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[0], 4), 15), llm__avx2_low(r.v[2], 48));
-    s->sub.v[3] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[1], 4), 15), llm__avx2_low(llm__avx2_shift(r.v[2], 2), 48));
-    for (i = 0; i < 4; i++) s->sub.v[i] = _mm256_sub_epi8(s->sub.v[i], _mm256_set1_epi8(32));
-    s->mn = s->sub;                                                         // no minima: defined, not used
-}
-LLM__AVX2_INLINE void llm__avx2_super_q6_k(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    s->sub = llm__avx2_transpose(llm__avx2_rows_at(w + 192, rb));
-    s->mn = s->sub;                                                         // no minima: defined, not used
-    llm__avx2_halves(llm__avx2_last_words(w + 194, rb), &s->m, &s->d);
-}
-
-// Bytes j and k of each word as the two signed halves of the word.
-LLM__AVX2_INLINE __m256i llm__avx2_bytes_of(__m256i words, int j, int k) {
-    const int order = (int)(0x00800080u | (unsigned)j << 8 | (unsigned)k << 24);
-    const __m256i row = _mm256_setr_epi32(0, 0x04000400, 0x08000800, 0x0c000c00, 0, 0x04000400, 0x08000800, 0x0c000c00);
-    return _mm256_srai_epi16(_mm256_shuffle_epi8(words, _mm256_add_epi32(row, _mm256_set1_epi32(order))), 8);
-}
-
-LLM__AVX2_INLINE llm__avx2_group llm__avx2_whole(const llm__avx2_scales *s, uint32_t i, int c) {     // the block is the group
-    llm__avx2_group g;
-    (void)i; (void)c;
-    g.s = s->d; g.t = s->m;
-    g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
-    return g;
-}
-LLM__AVX2_INLINE llm__avx2_group llm__avx2_scaled(const llm__avx2_scales *s, uint32_t i, int c) {    // scale and minimum times six bits
-    const int from = (int)(i & 1) * 16 + c * 8;
-    const __m256i sc = _mm256_and_si256(_mm256_srl_epi32(s->sub.v[i / 2], _mm_cvtsi32_si128(from)), _mm256_set1_epi32(255));
-    const __m256i mn = _mm256_and_si256(_mm256_srl_epi32(s->mn.v[i / 2], _mm_cvtsi32_si128(from)), _mm256_set1_epi32(255));
-    llm__avx2_group g;
-    g.s = _mm256_mul_ps(s->d, _mm256_cvtepi32_ps(sc));
-    g.t = _mm256_mul_ps(s->m, _mm256_cvtepi32_ps(mn));
-    g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
-    return g;
-}
-// Two sub-scales; sub-minima where the type has them.
-LLM__AVX2_INLINE llm__avx2_group llm__avx2_halved(const llm__avx2_scales *s, uint32_t i, int c) {
-    const __m256i words = s->sub.v[i * 2 + (uint32_t)c / 2];
-    const int j = c % 2 * 2;
-    llm__avx2_group g;
-    g.s = s->d; g.t = s->m;
-    g.sub0 = llm__avx2_bytes_of(words, j, j);
-    g.sub1 = llm__avx2_bytes_of(words, j + 1, j + 1);
-    g.zero = llm__avx2_bytes_of(words, j, j + 1);
-    g.mn = llm__avx2_bytes_of(s->mn.v[i * 2 + (uint32_t)c / 2], j, j + 1);
-    return g;
-}
-
-// ---- decode ----
 
 #define LLM__AVX2_FOLD(type, width, a, b) \
     _mm256_add_##type(_mm256_unpacklo_##width(a, b), _mm256_unpackhi_##width(a, b))
@@ -4378,8 +4236,370 @@ LLM__AVX2_INLINE __m256i llm__avx2_widened(__m256i v) { return _mm256_madd_epi16
 LLM__AVX2_INLINE __m256i llm__avx2_signed(__m256i w, __m256i a) {
     return llm__avx2_widened(_mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w)));
 }
-// Partial sums of one pair of rows: of all 32 columns in lo, or of its two halves apart; int16 or int32 as the kind allows.
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_partial(int kind, llm__avx2_pair p, __m256i lo, __m256i hi) {
+
+// ---- panels ----
+//
+// Prefill unpacks a panel, 32 columns of 32 rows at a time, runs it over all tokens and forgets it. Unpacking is AVX2 whatever the
+// micro-kernels are: it is done once for all tokens.
+
+enum { LLM__PANEL_COLS = 16, LLM__PANELS = 2 };      // 512 columns of 64 rows stay in L2, a group of tokens in L1
+
+// Ready for the micro-kernels.
+typedef struct llm__panel {
+    uint8_t q[8][128];                  // [k / 4][row][k % 4]
+    uint8_t high[8][128];               // BYTE under AVX2: upper nibbles
+    float s[32], t[32];
+    int16_t sub[2][64], zero[64], mn[64];      // per row (sc0, sc0), (sc1, sc1), (-z*sc0, -z*sc1), (mn0, mn1)
+} llm__panel;
+
+// Up to eight tokens and what a micro-kernel needs of them, from a panel's first column on.
+typedef struct llm__token_group {
+    uint32_t n;                         // so many of them are wanted; the others repeat the last
+    int zero;                           // of the type at work
+    const int8_t *q[LLM__TOKENS];
+    float *out[LLM__TOKENS];
+    const llm__side *side;
+} llm__token_group;
+
+typedef struct llm__x86_scratch {
+    llm__panel panel[LLM__PANELS][LLM__PANEL_COLS];
+    uint8_t rows[8][LLM__PANEL_COLS * 36];    // stored bytes of the last, incomplete rows; no type takes more than 36 for 32 columns
+} llm__x86_scratch;
+
+// n groups of 32 columns of n_rows rows x up to eight tokens; the sums so far come from out + row and go back there.
+typedef void (*llm__x86_tile_fn)(const llm__panel *p, const llm__token_group *k, uint32_t n, uint32_t row, uint32_t n_rows, bool begin);
+typedef void (*llm__x86_pack_fn)(llm__panel *p, uint32_t h, const uint8_t *w, size_t rb, uint32_t n_groups, bool nibbles);
+
+typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // one per token
+
+// GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; this pins down a running sum.
+#if LLM__GNUC
+#define LLM__AVX2_KEEP(v) __asm__ ("" : "+x"(v))
+#else
+#define LLM__AVX2_KEEP(v) ((void)0)
+#endif
+
+// One term of N4 for quarter h and token c. Whole groups: isum has its zero already.
+LLM__AVX2_INLINE __m256 llm__avx2_term(bool halves, bool minima, __m256 acc, __m256i isum, const llm__panel *p, uint32_t h,
+                                       const llm__side *side, uint32_t c) {
+    const __m256 da = _mm256_set1_ps(side->d[c]);
+    const __m256i z = llm__avx2_four_bytes(side->s16[c]);
+    if (halves && !minima) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(z, llm__avx2_load(p->zero + h * 16)));
+    acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->s + h * 8), da), _mm256_cvtepi32_ps(isum), acc);
+    if (!minima) return acc;
+    return _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->t + h * 8), da), halves ?
+                           _mm256_cvtepi32_ps(_mm256_madd_epi16(z, llm__avx2_load(p->mn + h * 16))) : _mm256_set1_ps(side->m[c]), acc);
+}
+typedef struct llm__avx2_sums { __m256 f0, f1, f2, f3; } llm__avx2_sums;          // one per token
+
+LLM__AVX2_INLINE llm__avx2_sums llm__avx2_terms(bool halves, bool minima, llm__avx2_sums f, llm__avx2_four i, const llm__panel *p, uint32_t h,
+                                                const llm__side *side, uint32_t c) {
+    f.f0 = llm__avx2_term(halves, minima, f.f0, i.v0, p, h, side, c);
+    f.f1 = llm__avx2_term(halves, minima, f.f1, i.v1, p, h, side, c + 1);
+    f.f2 = llm__avx2_term(halves, minima, f.f2, i.v2, p, h, side, c + 2);
+    f.f3 = llm__avx2_term(halves, minima, f.f3, i.v3, p, h, side, c + 3);
+    return f;
+}
+LLM__AVX2_INLINE __m256i llm__avx2_live(uint32_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+LLM__AVX2_INLINE llm__avx2_sums llm__avx2_sums_from(float *const *out, uint32_t row, uint32_t n_rows, bool begin) {
+    const __m256i live = llm__avx2_live(n_rows);
+    llm__avx2_sums f;
+    f.f0 = f.f1 = f.f2 = f.f3 = _mm256_setzero_ps();
+    if (begin) return f;
+    f.f0 = _mm256_maskload_ps(out[0] + row, live); f.f1 = _mm256_maskload_ps(out[1] + row, live);
+    f.f2 = _mm256_maskload_ps(out[2] + row, live); f.f3 = _mm256_maskload_ps(out[3] + row, live);
+    return f;
+}
+LLM__AVX2_INLINE void llm__avx2_sums_to(float *const *out, uint32_t row, uint32_t n_rows, llm__avx2_sums f) {
+    const __m256i live = llm__avx2_live(n_rows);
+    if (n_rows >= 8) {                                                              // masked stores are slow on some CPUs
+        _mm256_storeu_ps(out[0] + row, f.f0); _mm256_storeu_ps(out[1] + row, f.f1);
+        _mm256_storeu_ps(out[2] + row, f.f2); _mm256_storeu_ps(out[3] + row, f.f3);
+    } else {
+        _mm256_maskstore_ps(out[0] + row, live, f.f0); _mm256_maskstore_ps(out[1] + row, live, f.f1);
+        _mm256_maskstore_ps(out[2] + row, live, f.f2); _mm256_maskstore_ps(out[3] + row, live, f.f3);
+    }
+}
+#endif
+#endif // whole
+
+//---- begin pass ----------------------------------------------------------------------------------------------------------------
+// Read once per encoding. LLM__R(name) is its name, LLM__RT what a function needs in front, LLM__RI the same for a part of a kernel;
+// LLM__R_DOT(acc, u8, s8) adds four products to each word where there is such an instruction, LLM__R_EVEX says that there are masks.
+#if defined(LLM__PASS) && LLM__PASS == LLM__PASS_ROWS
+
+// 16 bytes of two rows.
+LLM__RI __m256i LLM__R(two)(const uint8_t *a, const uint8_t *b) {
+#if LLM__R_EVEX
+    return _mm256_mask_broadcast_i32x4(_mm256_castsi128_si256(llm__avx2_load16(a)), 0xf0, llm__avx2_load16(b));     // no shuffle
+#else
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(llm__avx2_load16(a)), llm__avx2_load16(b), 1);
+#endif
+}
+
+// ---- unpacking: the integers of 32 columns of two rows ----
+
+LLM__RI llm__avx2_pair LLM__R(nibbles)(const uint8_t *a, const uint8_t *b) {
+    __m256i v = LLM__R(two)(a, b);
+    llm__avx2_pair p;
+    p.lo = llm__avx2_low(v, 15);
+    p.hi = llm__avx2_low(_mm256_srli_epi16(v, 4), 15);
+    return p;
+}
+// Fifth bits of rows r and r + 4: byte k / 4 of a row's word has the bit of weight k at 4 + k % 4 (llm__avx2_fifths).
+LLM__RI __m256i LLM__R(fifth16)(__m256i words, int r) {
+    const __m256i row = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
+    const __m256i v = _mm256_shuffle_epi8(words, _mm256_add_epi8(row, _mm256_set1_epi8((char)(4 * r))));
+    return _mm256_min_epu8(_mm256_and_si256(v, _mm256_set1_epi32((int)0x80402010u)), _mm256_set1_epi8(16));
+}
+LLM__RI llm__avx2_pair LLM__R(fifth)(llm__avx2_pair p, const llm__avx2_scales *s, int r) {
+    p.lo = _mm256_or_si256(p.lo, LLM__R(fifth16)(s->fifth.lo, r));
+    p.hi = _mm256_or_si256(p.hi, LLM__R(fifth16)(s->fifth.hi, r));
+    return p;
+}
+LLM__RI llm__avx2_pair LLM__R(q4_0)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r; (void)i; (void)c;
+    return LLM__R(nibbles)(a + 2, b + 2);
+}
+LLM__RI llm__avx2_pair LLM__R(q4_1)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r; (void)i; (void)c;
+    return LLM__R(nibbles)(a + 4, b + 4);
+}
+LLM__RI llm__avx2_pair LLM__R(q5_0)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)i; (void)c;
+    return LLM__R(fifth)(LLM__R(nibbles)(a + 6, b + 6), s, r);
+}
+LLM__RI llm__avx2_pair LLM__R(q5_1)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)i; (void)c;
+    return LLM__R(fifth)(LLM__R(nibbles)(a + 8, b + 8), s, r);
+}
+LLM__RI llm__avx2_pair LLM__R(q8_0)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    llm__avx2_pair p;
+    (void)s; (void)r; (void)i; (void)c;
+    p.lo = LLM__R(two)(a + 2, b + 2);
+    p.hi = LLM__R(two)(a + 18, b + 18);
+    return p;
+}
+// Of 32 bytes at `at`: shifted, under a mask.
+LLM__RI llm__avx2_pair LLM__R(field)(const uint8_t *a, const uint8_t *b, size_t at, int shift, int mask) {
+    llm__avx2_pair p;
+    p.lo = llm__avx2_low(llm__avx2_shift(LLM__R(two)(a + at, b + at), shift), mask);
+    p.hi = llm__avx2_low(llm__avx2_shift(LLM__R(two)(a + at + 16, b + at + 16), shift), mask);
+    return p;
+}
+LLM__RI llm__avx2_pair LLM__R(or)(llm__avx2_pair p, llm__avx2_pair q) {
+    p.lo = _mm256_or_si256(p.lo, q.lo);
+    p.hi = _mm256_or_si256(p.hi, q.hi);
+    return p;
+}
+// Bit j of 32 bytes at `at`, worth `value`.
+LLM__RI llm__avx2_pair LLM__R(bits)(const uint8_t *a, const uint8_t *b, size_t at, uint32_t j, int value) {
+    const __m256i bit = _mm256_set1_epi8((char)(1 << j));
+    llm__avx2_pair p;
+    p.lo = llm__avx2_bit(LLM__R(two)(a + at, b + at), bit, value);
+    p.hi = llm__avx2_bit(LLM__R(two)(a + at + 16, b + at + 16), bit, value);
+    return p;
+}
+LLM__RI llm__avx2_pair LLM__R(q2_k)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r;
+    return LLM__R(field)(a, b, 16 + i * 32, c * 2, 3);
+}
+LLM__RI llm__avx2_pair LLM__R(q3_k)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r;
+    return LLM__R(or)(LLM__R(field)(a, b, 32 + i * 32, c * 2, 3), LLM__R(bits)(a, b, 0, i * 4 + (uint32_t)c, 4));
+}
+LLM__RI llm__avx2_pair LLM__R(q4_k)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r;
+    return LLM__R(field)(a, b, 16 + i * 32, c * 4, 15);
+}
+LLM__RI llm__avx2_pair LLM__R(q5_k)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r;
+    return LLM__R(or)(LLM__R(field)(a, b, 48 + i * 32, c * 4, 15), LLM__R(bits)(a, b, 16, i * 2 + (uint32_t)c, 16));
+}
+LLM__RI llm__avx2_pair LLM__R(q6_k)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r;
+    return LLM__R(or)(LLM__R(field)(a, b, i * 64 + (c & 1 ? 32 : 0), c / 2 * 4, 15),
+                        LLM__R(field)(a, b, 128 + i * 32, c * 2 - 4, 48));
+}
+
+// ---- scales of eight rows ----
+
+LLM__RI llm__avx2_rows LLM__R(rows_at)(const uint8_t *w, size_t rb) {
+    llm__avx2_rows r;
+    r.v[0] = LLM__R(two)(w, w + 4 * rb);
+    r.v[1] = LLM__R(two)(w + rb, w + 5 * rb);
+    r.v[2] = LLM__R(two)(w + 2 * rb, w + 6 * rb);
+    r.v[3] = LLM__R(two)(w + 3 * rb, w + 7 * rb);
+    return r;
+}
+// [row][word] -> [word][row]: a 4 x 4 transpose of 32-bit words in each half.
+LLM__RI llm__avx2_rows LLM__R(transpose)(llm__avx2_rows r) {
+    const __m256i ab0 = _mm256_unpacklo_epi32(r.v[0], r.v[1]), ab1 = _mm256_unpackhi_epi32(r.v[0], r.v[1]);
+    const __m256i cd0 = _mm256_unpacklo_epi32(r.v[2], r.v[3]), cd1 = _mm256_unpackhi_epi32(r.v[2], r.v[3]);
+    r.v[0] = _mm256_unpacklo_epi64(ab0, cd0);
+    r.v[1] = _mm256_unpackhi_epi64(ab0, cd0);
+    r.v[2] = _mm256_unpacklo_epi64(ab1, cd1);
+    r.v[3] = _mm256_unpackhi_epi64(ab1, cd1);
+    return r;
+}
+// The first, and the last, four of 16 bytes of each row.
+#if LLM__R_EVEX
+LLM__RI __m256i LLM__R(word)(__m256i v, __mmask8 from, const uint8_t *p) {
+    int32_t word;
+    memcpy(&word, p, 4);
+    return _mm256_mask_set1_epi32(v, from, word);
+}
+LLM__RI __m256i LLM__R(words)(const uint8_t *w, size_t rb) {
+    __m256i v = llm__avx2_four_bytes(w);
+    v = LLM__R(word)(v, 0xfe, w + rb);     v = LLM__R(word)(v, 0xfc, w + 2 * rb); v = LLM__R(word)(v, 0xf8, w + 3 * rb);
+    v = LLM__R(word)(v, 0xf0, w + 4 * rb); v = LLM__R(word)(v, 0xe0, w + 5 * rb); v = LLM__R(word)(v, 0xc0, w + 6 * rb);
+    return LLM__R(word)(v, 0x80, w + 7 * rb);
+}
+LLM__RI __m256i LLM__R(last_words)(const uint8_t *w, size_t rb) { return LLM__R(words)(w + 12, rb); }
+#else
+LLM__RI __m256i LLM__R(words)(const uint8_t *w, size_t rb) { return LLM__R(transpose)(LLM__R(rows_at)(w, rb)).v[0]; }
+LLM__RI __m256i LLM__R(last_words)(const uint8_t *w, size_t rb) { return LLM__R(transpose)(LLM__R(rows_at)(w, rb)).v[3]; }
+#endif
+
+// Two f16 in each word.
+LLM__RI void LLM__R(halves)(__m256i words, __m256 *low, __m256 *high) {
+#if LLM__R_EVEX
+    *low = _mm256_cvtph_ps(_mm256_cvtepi32_epi16(words));
+    *high = _mm256_cvtph_ps(_mm256_cvtepi32_epi16(_mm256_srli_epi32(words, 16)));
+#else
+    const __m256i apart = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    const __m256i v = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(words, apart), 0xd8);
+    *low = _mm256_cvtph_ps(_mm256_castsi256_si128(v));
+    *high = _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1));
+#endif
+}
+LLM__RI __m256 LLM__R(minus)(__m256 v) { return _mm256_xor_ps(v, _mm256_set1_ps(-0.0f)); }
+
+// Fifth bits, one word per row: weight k's bit comes to 4 + k % 4 of byte k / 4, for k below 16 and from 16 on.
+LLM__RI llm__avx2_pair LLM__R(fifths)(__m256i words) {
+    const __m256i twice = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13));
+    const __m256i lo = _mm256_shuffle_epi8(words, twice), hi = _mm256_shuffle_epi8(_mm256_srli_epi32(words, 16), twice);
+    const __m256i odd = _mm256_set1_epi16((short)0xff00);
+    llm__avx2_pair p;
+    p.lo = _mm256_blendv_epi8(_mm256_slli_epi16(lo, 4), lo, odd);
+    p.hi = _mm256_blendv_epi8(_mm256_slli_epi16(hi, 4), hi, odd);
+    return p;
+}
+// d, and m where the type has one: else it is two bytes of weights, and nobody looks.
+LLM__RI void LLM__R(head)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    LLM__R(halves)(LLM__R(words)(w, rb), &s->d, &s->m);
+}
+LLM__RI void LLM__R(fives)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
+    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    s->fifth = LLM__R(fifths)(_mm256_or_si256(_mm256_srli_epi32(r.v[0], 16), _mm256_slli_epi32(r.v[1], 16)));
+}
+LLM__RI void LLM__R(fives_min)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
+    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    s->fifth = LLM__R(fifths)(r.v[1]);
+}
+// d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16; the six-bit fields come apart four at a time.
+LLM__RI void LLM__R(super_k4)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
+    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    s->m = LLM__R(minus)(s->m);
+    s->sub.v[0] = llm__avx2_low(r.v[1], 63);
+    s->mn.v[0] = llm__avx2_low(r.v[2], 63);
+    s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[3], 15), llm__avx2_low(llm__avx2_shift(r.v[1], 2), 48));
+    s->mn.v[1] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[3], 4), 15), llm__avx2_low(llm__avx2_shift(r.v[2], 2), 48));
+}
+LLM__RI void LLM__R(super_q2_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
+    int i;
+    LLM__R(halves)(LLM__R(last_words)(w + 68, rb), &s->d, &s->m);
+    s->m = LLM__R(minus)(s->m);
+    for (i = 0; i < 4; i++) {
+        s->sub.v[i] = llm__avx2_low(r.v[i], 15);
+        s->mn.v[i] = llm__avx2_low(llm__avx2_shift(r.v[i], 4), 15);
+    }
+}
+// The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
+LLM__RI void LLM__R(super_q3_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15));
+    llm__avx2_rows r = LLM__R(rows_at)(w + 94, rb);
+    int i;
+    for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
+    r = LLM__R(transpose)(r);
+    LLM__R(halves)(r.v[3], &s->m, &s->d);
+    s->sub.v[0] = _mm256_or_si256(llm__avx2_low(r.v[0], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -4), 48));
+    s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[1], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -2), 48));
+    s->sub.v[2] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[0], 4), 15), llm__avx2_low(r.v[2], 48));
+    s->sub.v[3] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[1], 4), 15), llm__avx2_low(llm__avx2_shift(r.v[2], 2), 48));
+    for (i = 0; i < 4; i++) s->sub.v[i] = _mm256_sub_epi8(s->sub.v[i], _mm256_set1_epi8(32));
+    s->mn = s->sub;                                                         // no minima: defined, not used
+}
+LLM__RI void LLM__R(super_q6_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    s->sub = LLM__R(transpose)(LLM__R(rows_at)(w + 192, rb));
+    s->mn = s->sub;                                                         // no minima: defined, not used
+    LLM__R(halves)(LLM__R(last_words)(w + 194, rb), &s->m, &s->d);
+}
+
+// Bytes j and k of each word as the two signed halves of the word.
+LLM__RI __m256i LLM__R(bytes_of)(__m256i words, int j, int k) {
+    const int order = (int)(0x00800080u | (unsigned)j << 8 | (unsigned)k << 24);
+    const __m256i row = _mm256_setr_epi32(0, 0x04000400, 0x08000800, 0x0c000c00, 0, 0x04000400, 0x08000800, 0x0c000c00);
+    return _mm256_srai_epi16(_mm256_shuffle_epi8(words, _mm256_add_epi32(row, _mm256_set1_epi32(order))), 8);
+}
+
+LLM__RI llm__avx2_group LLM__R(whole)(const llm__avx2_scales *s, uint32_t i, int c) {     // the block is the group
+    llm__avx2_group g;
+    (void)i; (void)c;
+    g.s = s->d; g.t = s->m;
+    g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
+    return g;
+}
+LLM__RI llm__avx2_group LLM__R(scaled)(const llm__avx2_scales *s, uint32_t i, int c) {    // scale and minimum times six bits
+    const int from = (int)(i & 1) * 16 + c * 8;
+    const __m256i sc = _mm256_and_si256(_mm256_srl_epi32(s->sub.v[i / 2], _mm_cvtsi32_si128(from)), _mm256_set1_epi32(255));
+    const __m256i mn = _mm256_and_si256(_mm256_srl_epi32(s->mn.v[i / 2], _mm_cvtsi32_si128(from)), _mm256_set1_epi32(255));
+    llm__avx2_group g;
+    g.s = _mm256_mul_ps(s->d, _mm256_cvtepi32_ps(sc));
+    g.t = _mm256_mul_ps(s->m, _mm256_cvtepi32_ps(mn));
+    g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
+    return g;
+}
+// Two sub-scales; sub-minima where the type has them.
+LLM__RI llm__avx2_group LLM__R(halved)(const llm__avx2_scales *s, uint32_t i, int c) {
+    const __m256i words = s->sub.v[i * 2 + (uint32_t)c / 2];
+    const int j = c % 2 * 2;
+    llm__avx2_group g;
+    g.s = s->d; g.t = s->m;
+    g.sub0 = LLM__R(bytes_of)(words, j, j);
+    g.sub1 = LLM__R(bytes_of)(words, j + 1, j + 1);
+    g.zero = LLM__R(bytes_of)(words, j, j + 1);
+    g.mn = LLM__R(bytes_of)(s->mn.v[i * 2 + (uint32_t)c / 2], j, j + 1);
+    return g;
+}
+
+// ---- decode ----
+
+// Partial sums of one pair of rows: of all 32 columns in lo, or of its two halves apart. One exact sum per row from four of them, rows in
+// order, halves weighted by their sub-scales.
+#ifdef LLM__R_DOT
+LLM__RI llm__avx2_pair LLM__R(partial)(int kind, llm__avx2_pair p, __m256i lo, __m256i hi) {
+    const __m256i none = _mm256_setzero_si256(), sign = _mm256_set1_epi8((char)0x80);
+    if (kind == LLM__AVX2_BYTE) { p.lo = _mm256_xor_si256(p.lo, sign); p.hi = _mm256_xor_si256(p.hi, sign); }
+    p.lo = LLM__R_DOT(none, p.lo, lo);
+    if (kind < LLM__AVX2_SMALL) p.lo = LLM__R_DOT(p.lo, p.hi, hi);
+    else p.hi = LLM__R_DOT(none, p.hi, hi);
+    return p;
+}
+LLM__RI __m256i LLM__R(total)(int kind, llm__avx2_pair a, llm__avx2_pair b, llm__avx2_pair c, llm__avx2_pair d, llm__avx2_group g) {
+    const __m256i lo = llm__avx2_fold32(a.lo, b.lo, c.lo, d.lo);
+    if (kind < LLM__AVX2_SMALL) return lo;
+    return _mm256_add_epi32(_mm256_mullo_epi32(lo, _mm256_srai_epi32(g.sub0, 16)),
+                            _mm256_mullo_epi32(llm__avx2_fold32(a.hi, b.hi, c.hi, d.hi), _mm256_srai_epi32(g.sub1, 16)));
+}
+#else
+LLM__RI llm__avx2_pair LLM__R(partial)(int kind, llm__avx2_pair p, __m256i lo, __m256i hi) {
     if (kind == LLM__AVX2_BYTE) {
         p.lo = _mm256_add_epi32(llm__avx2_signed(p.lo, lo), llm__avx2_signed(p.hi, hi));
         return p;
@@ -4393,9 +4613,7 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_partial(int kind, llm__avx2_pair p, __
     }
     return p;
 }
-// One exact sum per row, rows in order; halves weighted by their sub-scales.
-LLM__AVX2_INLINE __m256i llm__avx2_total(int kind, llm__avx2_pair a, llm__avx2_pair b, llm__avx2_pair c, llm__avx2_pair d,
-                                         llm__avx2_group g) {
+LLM__RI __m256i LLM__R(total)(int kind, llm__avx2_pair a, llm__avx2_pair b, llm__avx2_pair c, llm__avx2_pair d, llm__avx2_group g) {
     if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widened(llm__avx2_fold16(a.lo, b.lo, c.lo, d.lo));
     if (kind == LLM__AVX2_BYTE) return llm__avx2_fold32(a.lo, b.lo, c.lo, d.lo);
     if (kind == LLM__AVX2_FIVE) {
@@ -4409,32 +4627,20 @@ LLM__AVX2_INLINE __m256i llm__avx2_total(int kind, llm__avx2_pair a, llm__avx2_p
     return _mm256_add_epi32(_mm256_mullo_epi32(llm__avx2_fold32(a.lo, b.lo, c.lo, d.lo), _mm256_srai_epi32(g.sub0, 16)),
                             _mm256_mullo_epi32(llm__avx2_fold32(a.hi, b.hi, c.hi, d.hi), _mm256_srai_epi32(g.sub1, 16)));
 }
-
-// What a type is made of; every field is a constant where the kernels are instantiated.
-typedef struct llm__avx2_type {
-    int kind, zero;
-    bool minima;
-    uint32_t block_bytes, groups, run;          // groups of 32 in a block; so many of them unrolled: those that share bytes
-    llm__avx2_pair_fn pair;
-    llm__avx2_scales_fn scales;
-    llm__avx2_group_fn group;
-} llm__avx2_type;
-
-// One token while it is multiplied.
-typedef struct llm__avx2_input { const int8_t *q; const float *d; const int16_t *s16; } llm__avx2_input;
+#endif
 
 // One group of eight rows times one token: acc goes on.
-LLM__AVX2_INLINE __m256 llm__avx2_decode_group(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb,
-                                               const llm__avx2_scales *scales, uint32_t i, int c, const llm__avx2_input *x) {
+LLM__RI __m256 LLM__R(decode_group)(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, const llm__avx2_scales *scales,
+                                    uint32_t i, int c, const llm__avx2_input *x) {
     const llm__avx2_group g = y.group(scales, i, c);
     const __m256i lo = llm__avx2_both(x->q + c * 32), hi = llm__avx2_both(x->q + c * 32 + 16), sums = llm__avx2_four_bytes(x->s16 + c * 2);
     const __m256i zero = _mm256_set1_epi16((short)-y.zero);
     const __m256 da = _mm256_set1_ps(x->d[c]);
-    const llm__avx2_pair a = llm__avx2_partial(y.kind, y.pair(w, w + 4 * rb, scales, 0, i, c), lo, hi);
-    const llm__avx2_pair b = llm__avx2_partial(y.kind, y.pair(w + rb, w + 5 * rb, scales, 1, i, c), lo, hi);
-    const llm__avx2_pair e = llm__avx2_partial(y.kind, y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), lo, hi);
-    const llm__avx2_pair f = llm__avx2_partial(y.kind, y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c), lo, hi);
-    __m256i isum = llm__avx2_total(y.kind, a, b, e, f, g);
+    const llm__avx2_pair a = LLM__R(partial)(y.kind, y.pair(w, w + 4 * rb, scales, 0, i, c), lo, hi);
+    const llm__avx2_pair b = LLM__R(partial)(y.kind, y.pair(w + rb, w + 5 * rb, scales, 1, i, c), lo, hi);
+    const llm__avx2_pair e = LLM__R(partial)(y.kind, y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), lo, hi);
+    const llm__avx2_pair f = LLM__R(partial)(y.kind, y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c), lo, hi);
+    __m256i isum = LLM__R(total)(y.kind, a, b, e, f, g);
     if (y.zero && y.kind < LLM__AVX2_SMALL) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, zero));
     if (y.zero && y.kind >= LLM__AVX2_SMALL) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, _mm256_mullo_epi16(g.zero, zero)));
     acc = _mm256_fmadd_ps(_mm256_mul_ps(g.s, da), _mm256_cvtepi32_ps(isum), acc);
@@ -4442,165 +4648,122 @@ LLM__AVX2_INLINE __m256 llm__avx2_decode_group(const llm__avx2_type y, __m256 ac
     return _mm256_fmadd_ps(_mm256_mul_ps(g.t, da), _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, g.mn)), acc);
 }
 
-// The stored bytes are fetched ahead as one linear stream, because eight streams of a few bytes each defeat the CPU's own prefetcher.
-// Small groups of eight rows go to L1 at once; of larger ones L1 cannot hold two, and they wait in L2. Zen 4, single thread, GB/s without,
-// into L1, into L2, where a plain read has 20..24: Q4_0 of 2048 columns 7, 16, 14; Q8_0 of 2048 10, 15, 18; of 4864 columns -, 11, 19.
-enum { LLM__AVX2_NEAR = 12288, LLM__AVX2_LEAST_NEAR = 8192, LLM__AVX2_LEAST_FAR = 16384 };
-
-typedef enum llm__avx2_level { LLM__AVX2_NO_FETCH, LLM__AVX2_TO_L1, LLM__AVX2_TO_L2 } llm__avx2_level;
-typedef struct llm__avx2_ahead { uintptr_t at; llm__avx2_level to; } llm__avx2_ahead;
-
-LLM__AVX2_INLINE void llm__avx2_fetch(llm__avx2_ahead *a, uint32_t bytes) {
+// One stored block.
+LLM__RI __m256 LLM__R(decode_block)(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, llm__avx2_input x) {
+    llm__avx2_scales scales;
     uint32_t i;
-    if (a->to == LLM__AVX2_TO_L1) for (i = 0; i < bytes; i += 64) _mm_prefetch((const char *)(a->at + i), _MM_HINT_T0);
-    if (a->to == LLM__AVX2_TO_L2) for (i = 0; i < bytes; i += 64) _mm_prefetch((const char *)(a->at + i), _MM_HINT_T1);
-    a->at += bytes;
+    y.scales(w, rb, &scales);
+    for (i = 0; i < y.groups / y.run; i++) {
+        acc = LLM__R(decode_group)(y, acc, w, rb, &scales, i, 0, &x);
+        if (y.run > 1) acc = LLM__R(decode_group)(y, acc, w, rb, &scales, i, 1, &x);
+        if (y.run > 2) acc = LLM__R(decode_group)(y, acc, w, rb, &scales, i, 2, &x);
+        if (y.run > 2) acc = LLM__R(decode_group)(y, acc, w, rb, &scales, i, 3, &x);
+        x.q += 32 * y.run; x.d += y.run; x.s16 += 2 * y.run;
+    }
+    return acc;
 }
 
-// Eight rows times one token.
-LLM__AVX2_INLINE void llm__avx2_decode8(const llm__avx2_type y, const uint8_t *w, size_t rb, const llm__acts *acts, uint32_t token,
-                                        llm__avx2_ahead ahead, float *out) {
+// Eight rows times one token. Short blocks go two at a time: half the pointers to move.
+LLM__RI void LLM__R(decode8)(const llm__avx2_type y, const uint8_t *w, size_t rb, const llm__acts *acts, uint32_t token, float *out) {
     const uint32_t n_groups = acts->n / 32;
+    const uint8_t *ahead = w + LLM__AHEAD;
     __m256 acc = _mm256_setzero_ps();
     llm__avx2_input x;
-    uint32_t b, i;
+    uint32_t b = 0;
     x.q = acts->q + (size_t)token * acts->n;
     x.d = acts->d + (size_t)token * n_groups;
     x.s16 = acts->s16 + (size_t)token * n_groups * 2;
-    for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
-        llm__avx2_scales scales;
-        y.scales(w, rb, &scales);
-        for (i = 0; i < y.groups / y.run; i++) {
-            llm__avx2_fetch(&ahead, y.block_bytes * 8 / y.groups * y.run);
-            acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 0, &x);
-            if (y.run > 1) acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 1, &x);
-            if (y.run > 2) acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 2, &x);
-            if (y.run > 2) acc = llm__avx2_decode_group(y, acc, w, rb, &scales, i, 3, &x);
-            x.q += 32 * y.run; x.d += y.run; x.s16 += 2 * y.run;
-        }
+    for (; y.groups == 1 && b + 2 <= n_groups; b += 2, w += 2 * y.block_bytes) {
+        llm__avx2_input next = x;
+        next.q += 32; next.d += 1; next.s16 += 2;
+        ahead = llm__avx2_fetch(ahead, y.block_bytes * 16);
+        acc = LLM__R(decode_block)(y, acc, w, rb, x);
+        acc = LLM__R(decode_block)(y, acc, w + y.block_bytes, rb, next);
+        x.q += 64; x.d += 2; x.s16 += 4;
+    }
+    for (; b < n_groups; b += y.groups, w += y.block_bytes) {
+        ahead = llm__avx2_fetch(ahead, y.block_bytes * 8);
+        acc = LLM__R(decode_block)(y, acc, w, rb, x);
+        x.q += 32 * y.groups; x.d += y.groups; x.s16 += 2 * y.groups;
     }
     _mm256_storeu_ps(out, acc);
 }
 
 // The last rows are done with the seven before them once more: the same bits are written twice. What is fetched beyond the tile is the
 // next one's, more often than not.
-LLM__AVX2_INLINE void llm__avx2_decode(const llm__avx2_type y, const llm__tile *t) {
+LLM__RI void LLM__R(decode)(const llm__avx2_type y, const llm__tile *t) {
     const size_t rb = t->row_bytes;
-    const bool near_by = 8 * rb <= LLM__AVX2_NEAR;
-    const size_t distance = LLM__MAX(8 * rb, (size_t)(near_by ? LLM__AVX2_LEAST_NEAR : LLM__AVX2_LEAST_FAR));
-    llm__avx2_ahead ahead;
     uint32_t r = 0, next, i;
-    ahead.at = (uintptr_t)t->w;
-    ahead.to = LLM__AVX2_TO_L2;
-    for (i = 0; i < distance; i += 1024) llm__avx2_fetch(&ahead, 1024);
+    llm__avx2_fetch(t->w, (uint32_t)LLM__MIN(t->n_rows * rb, (size_t)LLM__AHEAD));
     for (;;) {
-        const uint8_t *w = t->w + (size_t)r * rb;
         next = LLM__MIN(r + 8, t->n_rows - 8);
-        for (i = 0; i < t->n_tokens; i++) {
-            ahead.at = (uintptr_t)w + distance;
-            ahead.to = i > 0 ? LLM__AVX2_NO_FETCH : near_by ? LLM__AVX2_TO_L1 : LLM__AVX2_TO_L2;
-            llm__avx2_decode8(y, w, rb, t->x, t->token + i, ahead, t->out + i * t->ld + r);
-        }
+        for (i = 0; i < t->n_tokens; i++) LLM__R(decode8)(y, t->w + (size_t)r * rb, rb, t->x, i, t->out + i * t->ld + r);
         if (next == r) return;
         r = next;
     }
 }
 
-// ---- prefill ----
-
-enum { LLM__AVX2_BLOCKS = 16, LLM__AVX2_PANELS = 4 };       // 512 columns of 32 rows at a time: 20 to 36 KB that are read again and again
-
-// 32 columns of eight rows, ready for the micro-kernels.
-typedef struct llm__avx2_panel {
-    uint8_t q[8][32];                   // [k / 4][row][k % 4]
-    uint8_t high[8][32];                // BYTE: upper nibbles
-    float s[8], t[8];
-    int16_t sub[2][16], zero[16], mn[16];      // per row (sc0, sc0), (sc1, sc1), (-z*sc0, -z*sc1), (mn0, mn1)
-} llm__avx2_panel;
-
-// Four tokens: what a micro-kernel needs besides the integers, side by side.
-typedef struct llm__avx2_side { float d[4], m[4]; int32_t z[4]; } llm__avx2_side;     // z: zero times sums, or the pair of sums of 16
-typedef struct llm__avx2_tokens { const int8_t *q[4]; float *out[4]; llm__avx2_side side[LLM__AVX2_BLOCKS]; } llm__avx2_tokens;
-
-typedef struct llm__avx2_scratch {
-    llm__avx2_panel panel[LLM__AVX2_PANELS][LLM__AVX2_BLOCKS];
-    llm__avx2_tokens tokens;
-    uint8_t rows[8][LLM__AVX2_BLOCKS * 36];    // stored bytes of the last, incomplete rows; no type takes more than 36 for 32 columns
-} llm__avx2_scratch;
-
-LLM__AVX2_INLINE void llm__avx2_store(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
-// 16 columns: [row][k / 4] -> [k / 4][row]
-LLM__AVX2_INLINE void llm__avx2_pack_half(uint8_t (*out)[32], __m256i a, __m256i b, __m256i c, __m256i d) {
-    llm__avx2_rows r;
-    r.v[0] = a; r.v[1] = b; r.v[2] = c; r.v[3] = d;
-    r = llm__avx2_transpose(r);
-    llm__avx2_store(out[0], r.v[0]); llm__avx2_store(out[1], r.v[1]);
-    llm__avx2_store(out[2], r.v[2]); llm__avx2_store(out[3], r.v[3]);
-}
-LLM__AVX2_INLINE void llm__avx2_split(uint8_t *low, uint8_t *high) {   // signed bytes -> the nibbles of byte + 128
-    __m256i v = _mm256_xor_si256(llm__avx2_load(low), _mm256_set1_epi8((char)0x80));
-    llm__avx2_store(low, llm__avx2_low(v, 15));
-    llm__avx2_store(high, llm__avx2_low(_mm256_srli_epi16(v, 4), 15));
-}
-LLM__AVX2_INLINE void llm__avx2_pack_group(const llm__avx2_type y, llm__avx2_panel *p, const uint8_t *w, size_t rb,
-                                           const llm__avx2_scales *scales, uint32_t i, int c) {
-    const llm__avx2_group g = y.group(scales, i, c);
-    const llm__avx2_pair r0 = y.pair(w, w + 4 * rb, scales, 0, i, c), r1 = y.pair(w + rb, w + 5 * rb, scales, 1, i, c);
-    const llm__avx2_pair r2 = y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), r3 = y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c);
-    int k;
-    llm__avx2_pack_half(p->q, r0.lo, r1.lo, r2.lo, r3.lo);
-    llm__avx2_pack_half(p->q + 4, r0.hi, r1.hi, r2.hi, r3.hi);
-    if (y.kind == LLM__AVX2_BYTE) for (k = 0; k < 8; k++) llm__avx2_split(p->q[k], p->high[k]);
-    _mm256_storeu_ps(p->s, g.s);
-    _mm256_storeu_ps(p->t, g.t);
-    if (y.kind < LLM__AVX2_SMALL) return;
-    llm__avx2_store(p->sub[0], g.sub0);
-    llm__avx2_store(p->sub[1], g.sub1);
-    llm__avx2_store(p->zero, _mm256_mullo_epi16(g.zero, _mm256_set1_epi16((short)-y.zero)));
-    llm__avx2_store(p->mn, g.mn);
-}
-LLM__AVX2_INLINE void llm__avx2_pack(const llm__avx2_type y, llm__avx2_panel *p, const uint8_t *w, size_t rb, uint32_t n_groups) {
-    uint32_t b, i;
-    for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
-        llm__avx2_scales scales;
-        y.scales(w, rb, &scales);
-        for (i = 0; i < y.groups / y.run; i++) {
-            llm__avx2_pack_group(y, p++, w, rb, &scales, i, 0);
-            if (y.run > 1) llm__avx2_pack_group(y, p++, w, rb, &scales, i, 1);
-            if (y.run > 2) llm__avx2_pack_group(y, p++, w, rb, &scales, i, 2);
-            if (y.run > 2) llm__avx2_pack_group(y, p++, w, rb, &scales, i, 3);
-        }
-    }
-}
-
-static void llm__avx2_gather(llm__avx2_tokens *k, const llm__tile *t, uint32_t first, uint32_t group, uint32_t n, int zero, bool pairs) {
-    const llm__acts *x = t->x;
-    uint32_t c, b;
-    for (c = 0; c < 4; c++) {
-        const uint32_t token = LLM__MIN(first + c, t->n_tokens - 1);        // a short tile repeats its last token
-        const size_t at = (size_t)(t->token + token) * (x->n / 32) + group;
-        k->q[c] = x->q + at * 32;
-        k->out[c] = t->out + token * t->ld;
-        for (b = 0; b < n; b++) {
-            const int16_t *s16 = x->s16 + (at + b) * 2;
-            k->side[b].d[c] = x->d[at + b];
-            k->side[b].m[c] = (float)(s16[0] + s16[1]);
-            if (pairs) memcpy(&k->side[b].z[c], s16, 4);
-            else k->side[b].z[c] = -zero * (s16[0] + s16[1]);
-        }
-    }
-}
-
-// GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; this pins down a running sum.
-#if LLM__GNUC
-#define LLM__AVX2_KEEP(v) __asm__ ("" : "+x"(v))
+// Where bytes can be multiplied as signed ones, they are: then there is no zero.
+#ifdef LLM__R_DOT
+#define LLM__R_ZERO(kind, zero) (zero)
 #else
-#define LLM__AVX2_KEEP(v) ((void)0)
+#define LLM__R_ZERO(kind, zero) ((kind) == LLM__AVX2_BYTE ? 0 : (zero))
 #endif
+#define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                     \
+    LLM__RI llm__avx2_type LLM__R(type_##name)(void) {                                                       \
+        llm__avx2_type y;                                                                                    \
+        y.kind = LLM__AVX2_##kind_; y.zero = LLM__R_ZERO(LLM__AVX2_##kind_, zero_);                          \
+        y.minima = llm__types[LLM__##NAME].minima;                                                           \
+        y.block_bytes = sizeof(llm__##name); y.groups = groups_; y.run = run_;                               \
+        y.pair = LLM__R(name); y.scales = LLM__R(scales_); y.group = LLM__R(group_);                         \
+        return y;                                                                                            \
+    }                                                                                                        \
+    static LLM__RT void LLM__R(decode_##name)(const llm__tile *t) { LLM__R(decode)(LLM__R(type_##name)(), t); }
+LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+#undef LLM__R_ZERO
 
-typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // one per token
+// ---- prefill: eight rows x four tokens ----
 
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_step(const uint8_t *w, const int8_t *const *x, uint32_t at) {
+#ifdef LLM__R_DOT
+// One more step of 4 columns; and four of them.
+LLM__RI llm__avx2_four LLM__R(step)(llm__avx2_four a, const uint8_t *w, const int8_t *const *x, uint32_t at) {
+    const __m256i v = llm__avx2_load(w);
+    a.v0 = LLM__R_DOT(a.v0, v, llm__avx2_four_bytes(x[0] + at));
+    a.v1 = LLM__R_DOT(a.v1, v, llm__avx2_four_bytes(x[1] + at));
+    a.v2 = LLM__R_DOT(a.v2, v, llm__avx2_four_bytes(x[2] + at));
+    a.v3 = LLM__R_DOT(a.v3, v, llm__avx2_four_bytes(x[3] + at));
+    return a;
+}
+LLM__RI llm__avx2_four LLM__R(4steps)(llm__avx2_four a, const uint8_t *w, const int8_t *const *x, uint32_t at) {
+    a = LLM__R(step)(a, w, x, at);
+    a = LLM__R(step)(a, w + 128, x, at + 4);
+    a = LLM__R(step)(a, w + 256, x, at + 8);
+    return LLM__R(step)(a, w + 384, x, at + 12);
+}
+LLM__RI __m256i LLM__R(scaled_sum)(__m256i a, __m256i sub0, __m256i b, __m256i sub1) {
+    return _mm256_add_epi32(_mm256_mullo_epi32(a, sub0), _mm256_mullo_epi32(b, sub1));
+}
+LLM__RI llm__avx2_four LLM__R(dot32)(llm__avx2_four a, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
+    a = LLM__R(4steps)(a, p->q[0] + h * 32, x, at);
+    return LLM__R(4steps)(a, p->q[4] + h * 32, x, at + 16);
+}
+LLM__RI llm__avx2_four LLM__R(dot16x2)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
+    const __m256i sub0 = _mm256_srai_epi32(llm__avx2_load(p->sub[0] + h * 16), 16);
+    const __m256i sub1 = _mm256_srai_epi32(llm__avx2_load(p->sub[1] + h * 16), 16);
+    llm__avx2_four a, b;
+    a.v0 = a.v1 = a.v2 = a.v3 = _mm256_setzero_si256();
+    b = LLM__R(4steps)(a, p->q[4] + h * 32, x, at + 16);
+    a = LLM__R(4steps)(a, p->q[0] + h * 32, x, at);
+    a.v0 = LLM__R(scaled_sum)(a.v0, sub0, b.v0, sub1); a.v1 = LLM__R(scaled_sum)(a.v1, sub0, b.v1, sub1);
+    a.v2 = LLM__R(scaled_sum)(a.v2, sub0, b.v2, sub1); a.v3 = LLM__R(scaled_sum)(a.v3, sub0, b.v3, sub1);
+    return a;
+}
+LLM__RI llm__avx2_four LLM__R(isums)(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    return kind < LLM__AVX2_SMALL ? LLM__R(dot32)(zeros, p, h, x, at) : LLM__R(dot16x2)(p, h, x, at);
+}
+#else
+LLM__RI llm__avx2_four llm__avx2_step(const uint8_t *w, const int8_t *const *x, uint32_t at) {
     const __m256i v = llm__avx2_load(w);
     llm__avx2_four r;
     r.v0 = _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[0] + at));
@@ -4610,7 +4773,7 @@ LLM__AVX2_INLINE llm__avx2_four llm__avx2_step(const uint8_t *w, const int8_t *c
     return r;
 }
 // One more step of 4 columns on int16 sums.
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_more(llm__avx2_four a, const uint8_t *w, const int8_t *const *x, uint32_t at) {
+LLM__RI llm__avx2_four llm__avx2_more(llm__avx2_four a, const uint8_t *w, const int8_t *const *x, uint32_t at) {
     const __m256i v = llm__avx2_load(w);
     a.v0 = _mm256_add_epi16(a.v0, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[0] + at)));
     a.v1 = _mm256_add_epi16(a.v1, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[1] + at)));
@@ -4619,206 +4782,504 @@ LLM__AVX2_INLINE llm__avx2_four llm__avx2_more(llm__avx2_four a, const uint8_t *
     LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
     return a;
 }
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_add32(llm__avx2_four a, llm__avx2_four b) {
+LLM__RI llm__avx2_four llm__avx2_add32(llm__avx2_four a, llm__avx2_four b) {
     a.v0 = _mm256_add_epi32(a.v0, b.v0); a.v1 = _mm256_add_epi32(a.v1, b.v1);
     a.v2 = _mm256_add_epi32(a.v2, b.v2); a.v3 = _mm256_add_epi32(a.v3, b.v3);
     LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
     return a;
 }
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_widen(llm__avx2_four a, __m256i by) {
+LLM__RI llm__avx2_four llm__avx2_widen(llm__avx2_four a, __m256i by) {
     a.v0 = _mm256_madd_epi16(a.v0, by); a.v1 = _mm256_madd_epi16(a.v1, by);
     a.v2 = _mm256_madd_epi16(a.v2, by); a.v3 = _mm256_madd_epi16(a.v3, by);
     return a;
 }
 // Columns 4*g .. 4*g + 7, .. 4*g + 15, and all 32.
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_2steps(const uint8_t (*w)[32], const int8_t *const *x, uint32_t at, uint32_t g) {
-    return llm__avx2_more(llm__avx2_step(w[g], x, at + g * 4), w[g + 1], x, at + g * 4 + 4);
+LLM__RI llm__avx2_four llm__avx2_2steps(const uint8_t *w, const int8_t *const *x, uint32_t at, uint32_t g) {
+    return llm__avx2_more(llm__avx2_step(w + g * 128, x, at + g * 4), w + (g + 1) * 128, x, at + g * 4 + 4);
 }
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_4steps(const uint8_t (*w)[32], const int8_t *const *x, uint32_t at, uint32_t g) {
+LLM__RI llm__avx2_four llm__avx2_4steps(const uint8_t *w, const int8_t *const *x, uint32_t at, uint32_t g) {
     llm__avx2_four r = llm__avx2_2steps(w, x, at, g);
-    r = llm__avx2_more(r, w[g + 2], x, at + g * 4 + 8);
-    return llm__avx2_more(r, w[g + 3], x, at + g * 4 + 12);
+    r = llm__avx2_more(r, w + (g + 2) * 128, x, at + g * 4 + 8);
+    return llm__avx2_more(r, w + (g + 3) * 128, x, at + g * 4 + 12);
 }
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_8steps(const uint8_t (*w)[32], const int8_t *const *x, uint32_t at) {
+LLM__RI llm__avx2_four llm__avx2_8steps(const uint8_t *w, const int8_t *const *x, uint32_t at) {
     llm__avx2_four r = llm__avx2_4steps(w, x, at, 0);
-    r = llm__avx2_more(r, w[4], x, at + 16);
-    r = llm__avx2_more(r, w[5], x, at + 20);
-    r = llm__avx2_more(r, w[6], x, at + 24);
-    return llm__avx2_more(r, w[7], x, at + 28);
+    r = llm__avx2_more(r, w + 4 * 128, x, at + 16);
+    r = llm__avx2_more(r, w + 5 * 128, x, at + 20);
+    r = llm__avx2_more(r, w + 6 * 128, x, at + 24);
+    return llm__avx2_more(r, w + 7 * 128, x, at + 28);
 }
 
 // One more step on sums of low and of high nibbles; the activations are loaded once for both.
 typedef struct llm__avx2_eight { llm__avx2_four low, high; } llm__avx2_eight;
 
-LLM__AVX2_INLINE llm__avx2_eight llm__avx2_more_bytes(llm__avx2_eight e, const llm__avx2_panel *p, uint32_t g, const int8_t *const *x,
-                                                      uint32_t at) {
-    const __m256i low = llm__avx2_load(p->q[g]), high = llm__avx2_load(p->high[g]);
+LLM__RI llm__avx2_eight llm__avx2_more_bytes(llm__avx2_eight e, const uint8_t *q, const uint8_t *high, uint32_t g,
+                                                      const int8_t *const *x, uint32_t at) {
+    const __m256i l = llm__avx2_load(q + g * 128), h = llm__avx2_load(high + g * 128);
     __m256i a = llm__avx2_four_bytes(x[0] + at + g * 4);
-    e.low.v0 = _mm256_add_epi16(e.low.v0, _mm256_maddubs_epi16(low, a));
-    e.high.v0 = _mm256_add_epi16(e.high.v0, _mm256_maddubs_epi16(high, a));
+    e.low.v0 = _mm256_add_epi16(e.low.v0, _mm256_maddubs_epi16(l, a));
+    e.high.v0 = _mm256_add_epi16(e.high.v0, _mm256_maddubs_epi16(h, a));
     LLM__AVX2_KEEP(e.low.v0); LLM__AVX2_KEEP(e.high.v0);
     a = llm__avx2_four_bytes(x[1] + at + g * 4);
-    e.low.v1 = _mm256_add_epi16(e.low.v1, _mm256_maddubs_epi16(low, a));
-    e.high.v1 = _mm256_add_epi16(e.high.v1, _mm256_maddubs_epi16(high, a));
+    e.low.v1 = _mm256_add_epi16(e.low.v1, _mm256_maddubs_epi16(l, a));
+    e.high.v1 = _mm256_add_epi16(e.high.v1, _mm256_maddubs_epi16(h, a));
     LLM__AVX2_KEEP(e.low.v1); LLM__AVX2_KEEP(e.high.v1);
     a = llm__avx2_four_bytes(x[2] + at + g * 4);
-    e.low.v2 = _mm256_add_epi16(e.low.v2, _mm256_maddubs_epi16(low, a));
-    e.high.v2 = _mm256_add_epi16(e.high.v2, _mm256_maddubs_epi16(high, a));
+    e.low.v2 = _mm256_add_epi16(e.low.v2, _mm256_maddubs_epi16(l, a));
+    e.high.v2 = _mm256_add_epi16(e.high.v2, _mm256_maddubs_epi16(h, a));
     LLM__AVX2_KEEP(e.low.v2); LLM__AVX2_KEEP(e.high.v2);
     a = llm__avx2_four_bytes(x[3] + at + g * 4);
-    e.low.v3 = _mm256_add_epi16(e.low.v3, _mm256_maddubs_epi16(low, a));
-    e.high.v3 = _mm256_add_epi16(e.high.v3, _mm256_maddubs_epi16(high, a));
+    e.low.v3 = _mm256_add_epi16(e.low.v3, _mm256_maddubs_epi16(l, a));
+    e.high.v3 = _mm256_add_epi16(e.high.v3, _mm256_maddubs_epi16(h, a));
     LLM__AVX2_KEEP(e.low.v3); LLM__AVX2_KEEP(e.high.v3);
     return e;
 }
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_bytes(const llm__avx2_panel *p, const int8_t *const *x, uint32_t at) {
+LLM__RI llm__avx2_four llm__avx2_bytes(const uint8_t *q, const uint8_t *high, const int8_t *const *x, uint32_t at) {
     llm__avx2_eight e;
-    e.low = llm__avx2_step(p->q[0], x, at);
-    e.high = llm__avx2_step(p->high[0], x, at);
-    e = llm__avx2_more_bytes(e, p, 1, x, at); e = llm__avx2_more_bytes(e, p, 2, x, at); e = llm__avx2_more_bytes(e, p, 3, x, at);
-    e = llm__avx2_more_bytes(e, p, 4, x, at); e = llm__avx2_more_bytes(e, p, 5, x, at); e = llm__avx2_more_bytes(e, p, 6, x, at);
-    e = llm__avx2_more_bytes(e, p, 7, x, at);
+    e.low = llm__avx2_step(q, x, at);
+    e.high = llm__avx2_step(high, x, at);
+    e = llm__avx2_more_bytes(e, q, high, 1, x, at); e = llm__avx2_more_bytes(e, q, high, 2, x, at);
+    e = llm__avx2_more_bytes(e, q, high, 3, x, at); e = llm__avx2_more_bytes(e, q, high, 4, x, at);
+    e = llm__avx2_more_bytes(e, q, high, 5, x, at); e = llm__avx2_more_bytes(e, q, high, 6, x, at);
+    e = llm__avx2_more_bytes(e, q, high, 7, x, at);
     return llm__avx2_add32(llm__avx2_widen(e.low, _mm256_set1_epi16(1)), llm__avx2_widen(e.high, _mm256_set1_epi16(16)));
 }
 
-// 32 columns x 8 rows x 4 tokens, exact, zero not yet subtracted.
-LLM__AVX2_INLINE llm__avx2_four llm__avx2_block(int kind, const llm__avx2_panel *p, const int8_t *const *x, uint32_t at) {
+// 32 columns of eight rows (quarter h of a panel) x 4 tokens, exact, zero not yet subtracted.
+LLM__RI llm__avx2_four llm__avx2_block(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
     const __m256i ones = _mm256_set1_epi16(1);
-    if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widen(llm__avx2_8steps(p->q, x, at), ones);
+    const uint8_t *q = p->q[0] + h * 32;
+    if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widen(llm__avx2_8steps(q, x, at), ones);
     if (kind == LLM__AVX2_FIVE)
-        return llm__avx2_add32(llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), ones),
-                               llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 4), ones));
-    if (kind == LLM__AVX2_BYTE) return llm__avx2_bytes(p, x, at);
+        return llm__avx2_add32(llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), ones),
+                               llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), ones));
+    if (kind == LLM__AVX2_BYTE) return llm__avx2_bytes(q, p->high[0] + h * 32, x, at);
     if (kind == LLM__AVX2_SMALL) {
-        llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), llm__avx2_load(p->sub[0]));
-        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 4), llm__avx2_load(p->sub[1])));
+        llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), llm__avx2_load(p->sub[0] + h * 16));
+        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), llm__avx2_load(p->sub[1] + h * 16)));
     } else {
-        const __m256i sub0 = llm__avx2_load(p->sub[0]), sub1 = llm__avx2_load(p->sub[1]);
-        llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 0), sub0);
-        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 2), sub0));
-        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 4), sub1));
-        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 6), sub1));
+        const __m256i sub0 = llm__avx2_load(p->sub[0] + h * 16), sub1 = llm__avx2_load(p->sub[1] + h * 16);
+        llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(q, x, at, 0), sub0);
+        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 2), sub0));
+        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 4), sub1));
+        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 6), sub1));
+    }
+}
+LLM__RI llm__avx2_four LLM__R(isums)(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    return kind < LLM__AVX2_SMALL ? llm__avx2_add32(llm__avx2_block(kind, p, h, x, at), zeros) : llm__avx2_block(kind, p, h, x, at);
+}
+#endif
+
+// What the zero of whole groups takes from the sums of tokens c .. c + 3.
+LLM__RI llm__avx2_four LLM__R(zeros)(bool any, const llm__side *side, uint32_t c, __m256i minus_zero) {
+    llm__avx2_four z;
+    z.v0 = z.v1 = z.v2 = z.v3 = _mm256_setzero_si256();
+    if (!any) return z;
+    z.v0 = _mm256_madd_epi16(llm__avx2_four_bytes(side->s16[c]), minus_zero);
+    z.v1 = _mm256_madd_epi16(llm__avx2_four_bytes(side->s16[c + 1]), minus_zero);
+    z.v2 = _mm256_madd_epi16(llm__avx2_four_bytes(side->s16[c + 2]), minus_zero);
+    z.v3 = _mm256_madd_epi16(llm__avx2_four_bytes(side->s16[c + 3]), minus_zero);
+    return z;
+}
+LLM__RI void LLM__R(tile)(int kind, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t n, uint32_t row, uint32_t n_rows,
+                          bool begin) {
+    const __m256i minus_zero = _mm256_set1_epi16((short)-k->zero);
+    uint32_t c, h, b;
+    for (c = 0; c < k->n; c += 4)
+        for (h = 0; h * 8 < n_rows; h++) {
+            llm__avx2_sums f = llm__avx2_sums_from(k->out + c, row + h * 8, n_rows - h * 8, begin);
+            for (b = 0; b < n; b++) {
+                const llm__avx2_four z = LLM__R(zeros)(kind < LLM__AVX2_SMALL && !minima, &k->side[b], c, minus_zero);
+                const llm__avx2_four i = LLM__R(isums)(kind, p + b, h, k->q + c, b * 32, z);
+                f = llm__avx2_terms(kind >= LLM__AVX2_SMALL, minima, f, i, p + b, h, &k->side[b], c);
+            }
+            llm__avx2_sums_to(k->out + c, row + h * 8, n_rows - h * 8, f);
+        }
+}
+#define LLM__R_TILE(name, kind, minima)                                                                                             \
+    static LLM__RT void LLM__R(name)(const llm__panel *p, const llm__token_group *k, uint32_t n, uint32_t row, uint32_t n_rows, bool begin) { \
+        LLM__R(tile)(kind, minima, p, k, n, row, n_rows, begin);                                                                    \
+    }
+#ifdef LLM__R_DOT
+LLM__R_TILE(tile_whole, LLM__AVX2_NIBBLE, false)
+LLM__R_TILE(tile_whole_min, LLM__AVX2_NIBBLE, true)
+LLM__R_TILE(tile_halves, LLM__AVX2_SMALL, false)
+LLM__R_TILE(tile_halves_min, LLM__AVX2_SMALL, true)
+static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
+    if (kind < LLM__AVX2_SMALL) return minima ? LLM__R(tile_whole_min) : LLM__R(tile_whole);
+    return minima ? LLM__R(tile_halves_min) : LLM__R(tile_halves);
+}
+#else
+LLM__R_TILE(tile_nibble, LLM__AVX2_NIBBLE, false)
+LLM__R_TILE(tile_nibble_min, LLM__AVX2_NIBBLE, true)
+LLM__R_TILE(tile_five, LLM__AVX2_FIVE, false)
+LLM__R_TILE(tile_five_min, LLM__AVX2_FIVE, true)
+LLM__R_TILE(tile_byte, LLM__AVX2_BYTE, false)
+LLM__R_TILE(tile_small, LLM__AVX2_SMALL, false)
+LLM__R_TILE(tile_small_min, LLM__AVX2_SMALL, true)
+LLM__R_TILE(tile_six, LLM__AVX2_SIX, false)
+static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
+    switch (kind) {
+    case LLM__AVX2_NIBBLE: return minima ? LLM__R(tile_nibble_min) : LLM__R(tile_nibble);
+    case LLM__AVX2_FIVE:   return minima ? LLM__R(tile_five_min) : LLM__R(tile_five);
+    case LLM__AVX2_BYTE:   return LLM__R(tile_byte);
+    case LLM__AVX2_SMALL:  return minima ? LLM__R(tile_small_min) : LLM__R(tile_small);
+    default:               return LLM__R(tile_six);
+    }
+}
+#endif
+#undef LLM__R_TILE
+#endif
+//---- end pass ------------------------------------------------------------------------------------------------------------------
+
+#if defined(LLM__WHOLE) && !defined(LLM__PASS)
+#if LLM__HAS_AVX2
+#define LLM__PASS LLM__PASS_ROWS
+#define LLM__RT       LLM__AVX2
+#define LLM__RI       LLM__X86_INLINE LLM__RT
+#define LLM__R(name)  llm__r_##name##_avx2
+#define LLM__R_EVEX   0
+#include LLM__SELF
+#undef LLM__RT
+#undef LLM__R
+#undef LLM__R_EVEX
+
+#if LLM__HAS_AVX_VNNI
+#define LLM__RT       LLM__AVX_VNNI
+#define LLM__R(name)  llm__r_##name##_avx_vnni
+#define LLM__R_EVEX   0
+#define LLM__R_DOT    _mm256_dpbusd_avx_epi32
+#include LLM__SELF
+#undef LLM__RT
+#undef LLM__R
+#undef LLM__R_EVEX
+#undef LLM__R_DOT
+#endif
+
+#if LLM__HAS_AVX512
+#define LLM__RT       LLM__AVX512
+#define LLM__R(name)  llm__r_##name##_evex
+#define LLM__R_EVEX   1
+#define LLM__R_DOT    _mm256_dpbusd_epi32
+#include LLM__SELF
+#undef LLM__RT
+#undef LLM__R
+#undef LLM__R_EVEX
+#undef LLM__R_DOT
+#endif
+#undef LLM__RI
+#undef LLM__PASS
+
+// ---- packing a panel: AVX2, for all of them ----
+
+LLM__AVX2_INLINE void llm__avx2_store(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
+// 16 columns: [row][k / 4] -> [k / 4][row]
+LLM__AVX2_INLINE void llm__avx2_pack_half(uint8_t *out, __m256i a, __m256i b, __m256i c, __m256i d) {
+    llm__avx2_rows r;
+    r.v[0] = a; r.v[1] = b; r.v[2] = c; r.v[3] = d;
+    r = llm__r_transpose_avx2(r);
+    llm__avx2_store(out, r.v[0]);       llm__avx2_store(out + 128, r.v[1]);
+    llm__avx2_store(out + 256, r.v[2]); llm__avx2_store(out + 384, r.v[3]);
+}
+// Signed bytes become byte + 128, whole or as two nibbles.
+LLM__AVX2_INLINE void llm__avx2_unsign(uint8_t *low, uint8_t *high, bool nibbles) {
+    const __m256i v = _mm256_xor_si256(llm__avx2_load(low), _mm256_set1_epi8((char)0x80));
+    llm__avx2_store(low, nibbles ? llm__avx2_low(v, 15) : v);
+    if (nibbles) llm__avx2_store(high, llm__avx2_low(_mm256_srli_epi16(v, 4), 15));
+}
+// One group of eight rows becomes quarter h of a panel.
+LLM__AVX2_INLINE void llm__avx2_pack_group(const llm__avx2_type y, llm__panel *p, uint32_t h, const uint8_t *w, size_t rb,
+                                           const llm__avx2_scales *scales, uint32_t i, int c, bool nibbles) {
+    const llm__avx2_group g = y.group(scales, i, c);
+    const llm__avx2_pair r0 = y.pair(w, w + 4 * rb, scales, 0, i, c), r1 = y.pair(w + rb, w + 5 * rb, scales, 1, i, c);
+    const llm__avx2_pair r2 = y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), r3 = y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c);
+    int k;
+    llm__avx2_pack_half(p->q[0] + h * 32, r0.lo, r1.lo, r2.lo, r3.lo);
+    llm__avx2_pack_half(p->q[4] + h * 32, r0.hi, r1.hi, r2.hi, r3.hi);
+    if (y.kind == LLM__AVX2_BYTE) for (k = 0; k < 8; k++) llm__avx2_unsign(p->q[k] + h * 32, p->high[k] + h * 32, nibbles);
+    _mm256_storeu_ps(p->s + h * 8, g.s);
+    _mm256_storeu_ps(p->t + h * 8, g.t);
+    if (y.kind < LLM__AVX2_SMALL) return;
+    llm__avx2_store(p->sub[0] + h * 16, g.sub0);
+    llm__avx2_store(p->sub[1] + h * 16, g.sub1);
+    llm__avx2_store(p->zero + h * 16, _mm256_mullo_epi16(g.zero, _mm256_set1_epi16((short)-y.zero)));
+    llm__avx2_store(p->mn + h * 16, g.mn);
+}
+LLM__AVX2_INLINE void llm__avx2_pack(const llm__avx2_type y, llm__panel *p, uint32_t h, const uint8_t *w, size_t rb, uint32_t n_groups,
+                                     bool nibbles) {
+    uint32_t b, i;
+    for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
+        llm__avx2_scales scales;
+        y.scales(w, rb, &scales);
+        for (i = 0; i < y.groups / y.run; i++) {
+            llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 0, nibbles);
+            if (y.run > 1) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 1, nibbles);
+            if (y.run > 2) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 2, nibbles);
+            if (y.run > 2) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 3, nibbles);
+        }
     }
 }
 
-// One term of N4 for eight rows and token c.
-LLM__AVX2_INLINE __m256 llm__avx2_term(const llm__avx2_type y, __m256 acc, __m256i isum, const llm__avx2_panel *p,
-                                       const llm__avx2_side *side, int c) {
-    const __m256 da = _mm256_set1_ps(side->d[c]);
-    const __m256i z = _mm256_set1_epi32(side->z[c]);
-    if (y.zero) isum = _mm256_add_epi32(isum, y.kind < LLM__AVX2_SMALL ? z : _mm256_madd_epi16(z, llm__avx2_load(p->zero)));
-    acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->s), da), _mm256_cvtepi32_ps(isum), acc);
-    if (!y.minima) return acc;
-    return _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->t), da), y.kind < LLM__AVX2_SMALL ? _mm256_set1_ps(side->m[c]) :
-                           _mm256_cvtepi32_ps(_mm256_madd_epi16(z, llm__avx2_load(p->mn))), acc);
-}
+// ---- avx-512: 32 rows x four tokens ----
+#if LLM__HAS_AVX512
+#define LLM__AVX512_INLINE LLM__X86_INLINE LLM__AVX512
 
-// n groups of eight rows x four tokens; the sums so far come from out and go back there.
-LLM__AVX2_INLINE void llm__avx2_tile(const llm__avx2_type y, const llm__avx2_panel *p, const llm__avx2_tokens *k, uint32_t n, uint32_t row,
-                                     uint32_t n_rows, bool begin) {
-    const __m256i live = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n_rows), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    const int8_t *x[4];
-    __m256 f0, f1, f2, f3;
+// Rows 0..15 and 16..31 of four tokens.
+typedef struct llm__avx512_eight { __m512i l0, h0, l1, h1, l2, h2, l3, h3; } llm__avx512_eight;
+typedef struct llm__avx512_sums { __m512 l0, h0, l1, h1, l2, h2, l3, h3; } llm__avx512_sums;
+#define LLM__FOUR(X) X(0) X(1) X(2) X(3)
+
+// One more step of 4 columns; and four of them. The activations of a token are loaded once for both registers of rows.
+LLM__AVX512_INLINE __m512i llm__avx512_four_bytes(const void *p) {
+    int32_t v;
+    memcpy(&v, p, 4);
+    return _mm512_set1_epi32(v);
+}
+LLM__AVX512_INLINE llm__avx512_eight llm__avx512_step(llm__avx512_eight a, const uint8_t *w, const int8_t *const *x, uint32_t at) {
+    const __m512i low = _mm512_loadu_si512(w), high = _mm512_loadu_si512(w + 64);
+#define LLM__X(c) {                                                    \
+        const __m512i v = llm__avx512_four_bytes(x[c] + at);           \
+        a.l##c = _mm512_dpbusd_epi32(a.l##c, low, v);                  \
+        a.h##c = _mm512_dpbusd_epi32(a.h##c, high, v);                 \
+    }
+    LLM__FOUR(LLM__X)
+#undef LLM__X
+    return a;
+}
+LLM__AVX512_INLINE llm__avx512_eight llm__avx512_4steps(llm__avx512_eight a, const uint8_t *w, const int8_t *const *x, uint32_t at) {
+    a = llm__avx512_step(a, w, x, at);
+    a = llm__avx512_step(a, w + 128, x, at + 4);
+    a = llm__avx512_step(a, w + 256, x, at + 8);
+    return llm__avx512_step(a, w + 384, x, at + 12);
+}
+// From what the zero of whole groups takes from the sums.
+LLM__AVX512_INLINE llm__avx512_eight llm__avx512_dot32(const llm__panel *p, const int8_t *const *x, uint32_t at, const int16_t (*s16)[2],
+                                                       __m512i minus_zero, bool minima) {
+    llm__avx512_eight a;
+#define LLM__X(c) \
+    a.l##c = a.h##c = minima ? _mm512_setzero_si512() : _mm512_madd_epi16(llm__avx512_four_bytes(s16[c]), minus_zero);
+    LLM__FOUR(LLM__X)
+#undef LLM__X
+    a = llm__avx512_4steps(a, p->q[0], x, at);
+    return llm__avx512_4steps(a, p->q[4], x, at + 16);
+}
+LLM__AVX512_INLINE __m512i llm__avx512_sub(const int16_t *pairs) { return _mm512_srai_epi32(_mm512_loadu_si512(pairs), 16); }
+LLM__AVX512_INLINE llm__avx512_eight llm__avx512_dot16x2(const llm__panel *p, const int8_t *const *x, uint32_t at) {
+    const __m512i l0 = llm__avx512_sub(p->sub[0]), h0 = llm__avx512_sub(p->sub[0] + 32);
+    const __m512i l1 = llm__avx512_sub(p->sub[1]), h1 = llm__avx512_sub(p->sub[1] + 32);
+    llm__avx512_eight a, b;
+#define LLM__X(c) a.l##c = a.h##c = _mm512_setzero_si512();
+    LLM__FOUR(LLM__X)
+#undef LLM__X
+    b = llm__avx512_4steps(a, p->q[4], x, at + 16);
+    a = llm__avx512_4steps(a, p->q[0], x, at);
+#define LLM__X(c)                                                                                                     \
+    a.l##c = _mm512_add_epi32(_mm512_mullo_epi32(a.l##c, l0), _mm512_mullo_epi32(b.l##c, l1));                        \
+    a.h##c = _mm512_add_epi32(_mm512_mullo_epi32(a.h##c, h0), _mm512_mullo_epi32(b.h##c, h1));
+    LLM__FOUR(LLM__X)
+#undef LLM__X
+    return a;
+}
+// One term of N4 for rows 16*h .. 16*h + 15 and token c.
+LLM__AVX512_INLINE __m512 llm__avx512_term(bool halves, bool minima, __m512 acc, __m512i isum, const llm__panel *p, uint32_t h,
+                                           const llm__side *side, uint32_t c) {
+    const __m512 da = _mm512_set1_ps(side->d[c]);
+    const __m512i z = llm__avx512_four_bytes(side->s16[c]);
+    if (halves && !minima) isum = _mm512_add_epi32(isum, _mm512_madd_epi16(z, _mm512_loadu_si512(p->zero + h * 32)));
+    acc = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->s + h * 16), da), _mm512_cvtepi32_ps(isum), acc);
+    if (!minima) return acc;
+    return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->t + h * 16), da), halves ?
+                           _mm512_cvtepi32_ps(_mm512_madd_epi16(z, _mm512_loadu_si512(p->mn + h * 32))) : _mm512_set1_ps(side->m[c]), acc);
+}
+LLM__AVX512_INLINE void llm__avx512_tile4(bool halves, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t c0, uint32_t n,
+                                          uint32_t row, uint32_t n_rows, bool begin) {
+    const uint32_t live = n_rows >= 32 ? 0xffffffffu : (1u << n_rows) - 1u, old = begin ? 0 : live;
+    const __m512i minus_zero = _mm512_set1_epi16((short)-k->zero);
+    const int8_t *const *x = k->q + c0;
+    float *const *out = k->out + c0;
+    llm__avx512_sums f;
     uint32_t b;
-    f0 = f1 = f2 = f3 = _mm256_setzero_ps();
-    x[0] = k->q[0]; x[1] = k->q[1]; x[2] = k->q[2]; x[3] = k->q[3];
-    if (!begin) {
-        f0 = _mm256_maskload_ps(k->out[0] + row, live); f1 = _mm256_maskload_ps(k->out[1] + row, live);
-        f2 = _mm256_maskload_ps(k->out[2] + row, live); f3 = _mm256_maskload_ps(k->out[3] + row, live);
+#define LLM__X(c)                                                                 \
+    f.l##c = _mm512_maskz_loadu_ps((__mmask16)old, out[c] + row);                 \
+    f.h##c = _mm512_maskz_loadu_ps((__mmask16)(old >> 16), out[c] + row + 16);
+    LLM__FOUR(LLM__X)
+#undef LLM__X
+    for (b = 0; b < n; b++, p++) {
+        const llm__side *side = &k->side[b];
+        const llm__avx512_eight i = halves ? llm__avx512_dot16x2(p, x, b * 32) :
+                                             llm__avx512_dot32(p, x, b * 32, side->s16 + c0, minus_zero, minima);
+#define LLM__X(c)                                                                           \
+        f.l##c = llm__avx512_term(halves, minima, f.l##c, i.l##c, p, 0, side, c0 + c);       \
+        f.h##c = llm__avx512_term(halves, minima, f.h##c, i.h##c, p, 1, side, c0 + c);
+        LLM__FOUR(LLM__X)
+#undef LLM__X
     }
-    for (b = 0; b < n; b++) {
-        const llm__avx2_four i = llm__avx2_block(y.kind, p + b, x, b * 32);
-        f0 = llm__avx2_term(y, f0, i.v0, p + b, &k->side[b], 0);
-        f1 = llm__avx2_term(y, f1, i.v1, p + b, &k->side[b], 1);
-        f2 = llm__avx2_term(y, f2, i.v2, p + b, &k->side[b], 2);
-        f3 = llm__avx2_term(y, f3, i.v3, p + b, &k->side[b], 3);
+#define LLM__X(c)                                                                 \
+    _mm512_mask_storeu_ps(out[c] + row, (__mmask16)live, f.l##c);                 \
+    _mm512_mask_storeu_ps(out[c] + row + 16, (__mmask16)(live >> 16), f.h##c);
+    LLM__FOUR(LLM__X)
+#undef LLM__X
+}
+#define LLM__X(name, halves, minima)                                                                                                    \
+    static LLM__AVX512 void llm__avx512_##name(const llm__panel *p, const llm__token_group *k, uint32_t n, uint32_t row, uint32_t n_rows, \
+                                               bool begin) {                                                                            \
+        uint32_t c;                                                                                                                     \
+        for (c = 0; c < k->n; c += 4) llm__avx512_tile4(halves, minima, p, k, c, n, row, n_rows, begin);                                \
     }
-    if (n_rows == 8) {
-        _mm256_storeu_ps(k->out[0] + row, f0); _mm256_storeu_ps(k->out[1] + row, f1);
-        _mm256_storeu_ps(k->out[2] + row, f2); _mm256_storeu_ps(k->out[3] + row, f3);
-    } else {
-        _mm256_maskstore_ps(k->out[0] + row, live, f0); _mm256_maskstore_ps(k->out[1] + row, live, f1);
-        _mm256_maskstore_ps(k->out[2] + row, live, f2); _mm256_maskstore_ps(k->out[3] + row, live, f3);
+LLM__X(tile_whole, false, false)
+LLM__X(tile_whole_min, false, true)
+LLM__X(tile_halves, true, false)
+LLM__X(tile_halves_min, true, true)
+#undef LLM__X
+static llm__x86_tile_fn llm__avx512_tile_of(int kind, bool minima) {
+    if (kind < LLM__AVX2_SMALL) return minima ? llm__avx512_tile_whole_min : llm__avx512_tile_whole;
+    return minima ? llm__avx512_tile_halves_min : llm__avx512_tile_halves;
+}
+#endif
+
+// ---- prefill ----
+
+// How a type gets into panels and out of them, for one instruction set.
+typedef struct llm__x86_recipe {
+    llm__x86_pack_fn pack;
+    llm__x86_tile_fn tile;
+    bool nibbles;
+    int zero;
+    uint32_t groups, block_bytes;
+} llm__x86_recipe;
+
+// Tokens from `first` on, columns from group on.
+static void llm__gather_tokens(llm__token_group *k, const llm__tile *t, uint32_t first, uint32_t group, int zero) {
+    const llm__acts *x = t->x;
+    uint32_t c;
+    k->n = LLM__MIN(t->n_tokens - first, (uint32_t)LLM__TOKENS);
+    k->zero = zero;
+    k->side = x->side + (size_t)(first / LLM__TOKENS) * (x->n / 32) + group;
+    for (c = 0; c < LLM__TOKENS; c++) {
+        const size_t token = LLM__MIN(first + c, t->n_tokens - 1);
+        k->q[c] = x->q + token * x->n + (size_t)group * 32;
+        k->out[c] = t->out + token * t->ld;
     }
 }
 
-// Eight rows from the tile's row on, columns from group on, into a panel. Fewer than eight are first copied, the last one repeated.
-LLM__AVX2_INLINE void llm__avx2_pack_rows(const llm__avx2_type y, llm__avx2_scratch *s, llm__avx2_panel *p, const llm__tile *t,
-                                          uint32_t row, uint32_t group, uint32_t n) {
-    const uint8_t *w = t->w + (size_t)row * t->row_bytes + group / y.groups * y.block_bytes;
-    const size_t bytes = n / y.groups * y.block_bytes;
+// Quarter h of the panels from the tile's row on, columns from group on. Fewer than eight rows are first copied, the last one repeated.
+static void llm__pack_rows(const llm__x86_recipe *y, llm__x86_scratch *s, llm__panel *p, uint32_t h, const llm__tile *t, uint32_t row,
+                           uint32_t group, uint32_t n) {
+    const uint8_t *w = t->w + group / y->groups * y->block_bytes;
     uint32_t r;
-    if (t->n_rows - row >= 8) {
-        llm__avx2_pack(y, p, w, t->row_bytes, n);
+    if (row + 8 <= t->n_rows) {
+        y->pack(p, h, w + (size_t)row * t->row_bytes, t->row_bytes, n, y->nibbles);
         return;
     }
-    for (r = 0; r < 8; r++) memcpy(s->rows[r], w + LLM__MIN(r, t->n_rows - 1 - row) * t->row_bytes, bytes);
-    llm__avx2_pack(y, p, s->rows[0], sizeof s->rows[0], n);
+    for (r = 0; r < 8; r++) memcpy(s->rows[r], w + LLM__MIN(row + r, t->n_rows - 1) * t->row_bytes, n / y->groups * y->block_bytes);
+    y->pack(p, h, s->rows[0], sizeof s->rows[0], n, y->nibbles);
 }
 
-LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile *t) {
-    llm__avx2_scratch *s = (llm__avx2_scratch *)t->panel;
-    const uint32_t n_groups = t->x->n / 32;
-    llm__avx2_tokens *k = &s->tokens;
-    uint32_t row, group, token, i, n, n_panels;
-    for (row = 0; row < t->n_rows; row += LLM__AVX2_PANELS * 8) {
-        n_panels = LLM__MIN((t->n_rows - row + 7) / 8, (uint32_t)LLM__AVX2_PANELS);
+// The stored bytes of the next panels come into L2 while these are at work: share `part` of n_parts.
+static void llm__fetch_rows(const uint8_t *w, size_t rb, uint32_t n_rows, size_t bytes, uint32_t part, uint32_t n_parts) {
+    uint32_t r;
+    size_t i;
+    for (r = n_rows * part / n_parts; r < n_rows * (part + 1) / n_parts; r++)
+        for (i = 0; i < bytes; i += 64) LLM__PREFETCH_L2(w + r * rb + i);
+}
+
+static void llm__x86_prefill(const llm__tile *t, const llm__x86_recipe *y) {
+    llm__x86_scratch *s = (llm__x86_scratch *)t->panel;
+    const uint32_t n_groups = t->x->n / 32, n_strips = (t->n_tokens + LLM__TOKENS - 1) / LLM__TOKENS;
+    uint32_t row, group, strip, i, n, n_rows;
+    llm__token_group k;
+    for (row = 0; row < t->n_rows; row += LLM__PANELS * 32) {
+        n_rows = LLM__MIN(t->n_rows - row, LLM__PANELS * 32u);
         for (group = 0; group < n_groups; group += n) {
-            n = LLM__MIN(n_groups - group, (uint32_t)LLM__AVX2_BLOCKS);
-            for (i = 0; i < n_panels; i++) llm__avx2_pack_rows(y, s, s->panel[i], t, row + i * 8, group, n);
-            for (token = 0; token < t->n_tokens; token += 4) {
-                llm__avx2_gather(k, t, token, group, n, y.zero, y.kind >= LLM__AVX2_SMALL);
-                for (i = 0; i < n_panels; i++)
-                    llm__avx2_tile(y, s->panel[i], k, n, row + i * 8, LLM__MIN(t->n_rows - row - i * 8, 8u), group == 0);
+            const uint8_t *next = t->w + row * t->row_bytes;
+            n = LLM__MIN(n_groups - group, (uint32_t)LLM__PANEL_COLS);
+            next += group + n < n_groups ? (group + n) / y->groups * y->block_bytes : n_rows * t->row_bytes;
+            for (i = 0; i < n_rows; i += 8) llm__pack_rows(y, s, s->panel[i / 32], i / 8 % 4, t, row + i, group, n);
+            for (strip = 0; strip < n_strips; strip++) {
+                llm__gather_tokens(&k, t, strip * LLM__TOKENS, group, y->zero);
+                llm__fetch_rows(next, t->row_bytes, n_rows, n / y->groups * y->block_bytes, strip, n_strips);
+                for (i = 0; i < n_rows; i += 32) y->tile(s->panel[i / 32], &k, n, row + i, LLM__MIN(n_rows - i, 32u), group == 0);
             }
         }
     }
 }
 
-// ---- the overlay ----
+// ---- the overlays ----
 
-//    name         kind    zero  groups, unrolled  scales of a block  of a group
-#define LLM__AVX2_FORMATS(X)                                         \
-    X(Q4_0, q4_0, NIBBLE, 8,   1, 1,  head,        whole)            \
-    X(Q4_1, q4_1, NIBBLE, 0,   1, 1,  head,        whole)            \
-    X(Q5_0, q5_0, FIVE,   16,  1, 1,  fives,       whole)            \
-    X(Q5_1, q5_1, FIVE,   0,   1, 1,  fives_min,   whole)            \
-    X(Q8_0, q8_0, BYTE,   128, 1, 1,  head,        whole)            \
-    X(Q2_K, q2_k, SMALL,  0,   8, 4,  super_q2_k,  halved)           \
-    X(Q3_K, q3_k, SMALL,  4,   8, 4,  super_q3_k,  halved)           \
-    X(Q4_K, q4_k, NIBBLE, 0,   8, 2,  super_k4,    scaled)           \
-    X(Q5_K, q5_k, FIVE,   0,   8, 2,  super_k4,    scaled)           \
-    X(Q6_K, q6_k, SIX,    32,  8, 4,  super_q6_k,  halved)
-
-// Decode takes bytes as signed, panels hold them plus 128: the zero is the panels'.
-#define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                     \
-    LLM__AVX2_INLINE llm__avx2_type llm__avx2_type_##name(int zero) {                                        \
-        llm__avx2_type y;                                                                                    \
-        y.kind = LLM__AVX2_##kind_; y.zero = zero;                                                           \
-        y.minima = llm__types[LLM__##NAME].minima;                                                           \
-        y.block_bytes = sizeof(llm__##name); y.groups = groups_; y.run = run_;                               \
-        y.pair = llm__avx2_##name; y.scales = llm__avx2_##scales_; y.group = llm__avx2_##group_;             \
-        return y;                                                                                            \
-    }                                                                                                        \
-    static LLM__AVX2 void llm__prefill_##name##_avx2(const llm__tile *t) { llm__avx2_prefill(llm__avx2_type_##name(zero_), t); } \
-    static LLM__AVX2 void llm__decode_##name##_avx2(const llm__tile *t) {                                    \
-        if (t->n_rows < 8) llm__prefill_##name##_avx2(t);                                                    \
-        else llm__avx2_decode(llm__avx2_type_##name(LLM__AVX2_##kind_ == LLM__AVX2_BYTE ? 0 : zero_), t);    \
+#define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                                            \
+    static LLM__AVX2 void llm__pack_##name##_avx2(llm__panel *p, uint32_t h, const uint8_t *w, size_t rb, uint32_t n, bool nibbles) { \
+        llm__avx2_pack(llm__r_type_##name##_avx2(), p, h, w, rb, n, nibbles);                                                       \
+    }                                                                                                                               \
+    static llm__x86_recipe llm__recipe_##name(llm__x86_tile_fn (*tile_of)(int, bool), bool nibbles) {                               \
+        llm__x86_recipe y;                                                                                                          \
+        y.pack = llm__pack_##name##_avx2;                                                                                           \
+        y.tile = tile_of(LLM__AVX2_##kind_, llm__types[LLM__##NAME].minima);                                                        \
+        y.nibbles = nibbles; y.zero = zero_;                                                                                        \
+        y.groups = groups_; y.block_bytes = sizeof(llm__##name);                                                                    \
+        return y;                                                                                                                   \
     }
 LLM__AVX2_FORMATS(LLM__X)
 #undef LLM__X
 
+// Prefill and decode of one type under one name. The few rows that are too few for decode are not worth a kernel of their own.
+#define LLM__X86_MATMULS(isa, NAME, name, decode, tile_of, nibbles)              \
+    static void llm__prefill_##name##_##isa(const llm__tile *t) {                \
+        const llm__x86_recipe y = llm__recipe_##name(tile_of, nibbles);          \
+        llm__x86_prefill(t, &y);                                                 \
+    }                                                                            \
+    static void llm__decode_##name##_##isa(const llm__tile *t) {                 \
+        if (t->n_rows < 8) llm__matmul_card(t, LLM__##NAME);                     \
+        else decode(t);                                                          \
+    }
+#define LLM__X86_SET(isa, NAME, name)                                            \
+    k->decode[LLM__##NAME] = llm__decode_##name##_##isa;                         \
+    k->prefill[LLM__##NAME] = llm__prefill_##name##_##isa;                       \
+    k->accelerated[LLM__##NAME] = true;
+
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
+    LLM__X86_MATMULS(avx2, NAME, name, llm__r_decode_##name##_avx2, llm__r_tile_of_avx2, true)
+LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
 static void llm__kernels_avx2(llm__kernels *k) {
     llm__vectors_avx2(&k->v);
     k->panel_rows = 8;
     k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)    \
-    k->decode[LLM__##NAME] = llm__decode_##name##_avx2;               \
-    k->prefill[LLM__##NAME] = llm__prefill_##name##_avx2;             \
-    k->accelerated[LLM__##NAME] = true;
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx2, NAME, name)
     LLM__AVX2_FORMATS(LLM__X)
 #undef LLM__X
 }
+
+#if LLM__HAS_AVX_VNNI
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
+    LLM__X86_MATMULS(avx_vnni, NAME, name, llm__r_decode_##name##_avx_vnni, llm__r_tile_of_avx_vnni, false)
+LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+static void llm__kernels_avx_vnni(llm__kernels *k) {
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx_vnni, NAME, name)
+    LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+}
+#endif
+
+#if LLM__HAS_AVX512
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)                                          \
+    LLM__X86_MATMULS(evex, NAME, name, llm__r_decode_##name##_evex, llm__r_tile_of_evex, false)                    \
+    LLM__X86_MATMULS(avx512, NAME, name, llm__r_decode_##name##_evex, llm__avx512_tile_of, false)
+LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+static void llm__kernels_evex(llm__kernels *k) {
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(evex, NAME, name)
+    LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+}
+static void llm__kernels_avx512(llm__kernels *k) {
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx512, NAME, name)
+    LLM__AVX2_FORMATS(LLM__X)
+#undef LLM__X
+}
+#endif
+#undef LLM__X86_SET
+#undef LLM__X86_MATMULS
 #endif
 
 // ---- which of them ---------------------------------------------------------------------------------------------------------
@@ -4827,7 +5288,7 @@ static void llm__kernels_avx2(llm__kernels *k) {
 static uint64_t llm__panel_bytes(uint32_t n_cols) {
     (void)n_cols;
 #if LLM__HAS_AVX2
-    return sizeof(llm__avx2_scratch);
+    return (sizeof(llm__x86_scratch) + 63u) & ~(size_t)63;
 #else
     return 64;
 #endif
@@ -4853,52 +5314,94 @@ static const char *llm__isa_name(llm_isa isa) {
 }
 
 static bool llm__isa_compiled(llm_isa isa) {
-    return isa == LLM_ISA_SCALAR || (isa == LLM_ISA_AVX2 && LLM__HAS_AVX2);
+    switch (isa) {
+    case LLM_ISA_SCALAR:      return true;
+    case LLM_ISA_AVX2:        return LLM__HAS_AVX2;
+    case LLM_ISA_AVX_VNNI:    return LLM__HAS_AVX_VNNI;
+    case LLM_ISA_AVX512_VNNI: return LLM__HAS_AVX512;
+    default:                  return false;
+    }
 }
 
 #if LLM__HAS_AVX2
-// Leaf 0 says which leaves exist (a limited virtual CPU may stop before 7); a system that does not save the upper halves of the
-// registers (XGETBV) makes the instructions fault although the CPU has them.
-static bool llm__x86_has_avx2(void) {
-    uint32_t r[4] = { 0, 0, 0, 0 }, saved;
-    const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5;
+static void llm__x86_cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
 #if LLM__MSVC
-    __cpuid((int *)r, 0);
-    if (r[0] < 7) return false;
-    __cpuid((int *)r, 1);
+    __cpuidex((int *)r, (int)leaf, (int)sub);
 #else
-    if (__get_cpuid_max(0, NULL) < 7) return false;
-    __cpuid(1, r[0], r[1], r[2], r[3]);
+    __cpuid_count(leaf, sub, r[0], r[1], r[2], r[3]);
 #endif
-    if ((r[2] & (fma | osxsave | avx | f16c)) != (fma | osxsave | avx | f16c)) return false;
+}
+static uint32_t llm__x86_saved(void) {                                 // XCR0: the registers that the system saves
 #if LLM__MSVC
-    saved = (uint32_t)_xgetbv(0);
-    __cpuidex((int *)r, 7, 0);
+    return (uint32_t)_xgetbv(0);
 #else
-    { uint32_t high; __asm__ volatile ("xgetbv" : "=a"(saved), "=d"(high) : "c"(0)); (void)high; }
-    __cpuid_count(7, 0, r[0], r[1], r[2], r[3]);
+    uint32_t low, high;
+    __asm__ volatile ("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    (void)high;
+    return low;
 #endif
-    return (saved & 6u) == 6u && (r[1] & avx2) != 0;
+}
+// What of the instruction sets we use this CPU and system have. Leaf 0 says which leaves exist (a limited virtual CPU may stop before 7); a
+// system that does not save the upper halves of the registers (XGETBV) makes the instructions fault although the CPU has them.
+typedef struct llm__x86_has { bool avx2, avx_vnni, avx512_vnni; } llm__x86_has;
+
+static llm__x86_has llm__x86_detect(void) {
+    const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, leaf1 = fma | osxsave | avx | f16c;
+    const uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, avx512 = f | dq | bw | vl, vnni = 1u << 11;
+    llm__x86_has has = LLM__ZERO;
+    uint32_t r[4], s[4], max, saved;
+    llm__x86_cpuid(0, 0, r);
+    max = r[0];
+    if (max < 7) return has;
+    llm__x86_cpuid(1, 0, r);
+    if ((r[2] & leaf1) != leaf1) return has;
+    saved = llm__x86_saved();
+    llm__x86_cpuid(7, 0, r);
+    has.avx2 = (saved & 0x06u) == 0x06u && (r[1] & avx2) != 0;
+    has.avx512_vnni = has.avx2 && (saved & 0xe6u) == 0xe6u && (r[1] & avx512) == avx512 && (r[2] & vnni) != 0;
+    if (r[0] < 1) return has;
+    llm__x86_cpuid(7, 1, s);
+    has.avx_vnni = has.avx2 && (s[0] & 1u << 4) != 0;
+    return has;
 }
 #endif
 
+// AVX-VNNI also runs, in the other encoding, where only AVX-512 has the instruction.
 static bool llm__isa_on_cpu(llm_isa isa) {
 #if LLM__HAS_AVX2
-    if (isa == LLM_ISA_AVX2) return llm__x86_has_avx2();
+    const llm__x86_has has = llm__x86_detect();
+    if (isa == LLM_ISA_AVX2) return has.avx2;
+    if (isa == LLM_ISA_AVX_VNNI) return has.avx_vnni || (LLM__HAS_AVX512 && has.avx512_vnni);
+    if (isa == LLM_ISA_AVX512_VNNI) return has.avx512_vnni;
 #endif
     return isa == LLM_ISA_SCALAR;
 }
 
+// The best first.
+static llm_isa llm__isa_best(void) {
+    static const llm_isa order[] = { LLM_ISA_AVX512_VNNI, LLM_ISA_AVX_VNNI, LLM_ISA_AVX2 };
+    size_t i;
+    for (i = 0; i < LLM__COUNT(order); i++)
+        if (llm__isa_compiled(order[i]) && llm__isa_on_cpu(order[i])) return order[i];
+    return LLM_ISA_SCALAR;
+}
+
 // Scalar everywhere, then what this CPU does better is laid over it.
 static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *e) {
-    llm_isa isa = wanted;
-    if (isa == LLM_ISA_AUTO) isa = llm__isa_compiled(LLM_ISA_AVX2) && llm__isa_on_cpu(LLM_ISA_AVX2) ? LLM_ISA_AVX2 : LLM_ISA_SCALAR;
+    const llm_isa isa = wanted == LLM_ISA_AUTO ? llm__isa_best() : wanted;
     if (!llm__isa_compiled(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not part of this build", llm__isa_name(isa));
     if (!llm__isa_on_cpu(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
     k->isa = isa;
     llm__kernels_scalar(k);
 #if LLM__HAS_AVX2
-    if (isa == LLM_ISA_AVX2) llm__kernels_avx2(k);
+    if (isa != LLM_ISA_SCALAR) llm__kernels_avx2(k);
+#endif
+#if LLM__HAS_AVX512
+    if (isa == LLM_ISA_AVX_VNNI) llm__kernels_evex(k);
+    if (isa == LLM_ISA_AVX512_VNNI) llm__kernels_avx512(k);
+#endif
+#if LLM__HAS_AVX_VNNI
+    if (isa == LLM_ISA_AVX_VNNI && llm__x86_detect().avx_vnni) llm__kernels_avx_vnni(k);
 #endif
     llm__kernels_floats(k);
     return llm__ok(e);
@@ -4983,11 +5486,14 @@ static void llm__quantize_token(const void *p, uint32_t t) {
     llm__acts *x = o->acts;
     o->v->quantize(x->f + t * o->n, o->n, x->q + t * o->n, x->d + t * (o->n / 32), x->s16 + t * (o->n / 16));
 }
+static void llm__side_group(const void *p, uint32_t g) { llm__acts_side((const llm__acts *)p, g); }
 static void llm__op_input(const llm__run *r, llm__acts *acts, const float *x, uint32_t n, bool quantize, uint32_t T) {
     llm__op_args o = LLM__ZERO;
     acts->f = x; acts->n = n; acts->n_tokens = T;
     o.v = &r->k->v; o.n = n; o.acts = acts;
-    if (quantize) llm__each_token(r, T, llm__quantize_token, &o);
+    if (!quantize) return;
+    llm__each_token(r, T, llm__quantize_token, &o);
+    if (T > 3) llm__each_token(r, (T + LLM__TOKENS - 1) / LLM__TOKENS, llm__side_group, acts);
 }
 
 static void llm__add_token(const void *p, uint32_t t) {
@@ -5036,7 +5542,6 @@ static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, 
     tile.n_rows = n_rows;
     tile.n_cols = w->cols;
     tile.x = job->x;
-    tile.token = 0;
     tile.n_tokens = job->x->n_tokens;
     tile.out = p->out + row;
     tile.ld = w->rows;
@@ -5805,6 +6310,7 @@ static void llm__carve_acts(llm__arena *a, llm__acts *x, uint64_t T, uint64_t n,
     x->q = LLM__CARVE(a, int8_t, T * n);
     x->d = LLM__CARVE(a, float, T * (n / 32 + 1));
     x->s16 = LLM__CARVE(a, int16_t, T * (n / 16 + 1));
+    x->side = LLM__CARVE(a, llm__side, (T + LLM__TOKENS - 1) / LLM__TOKENS * (n / 32));
 }
 
 static bool llm__takes_integers(const llm__mat *w) { return llm__types[w->type].load == NULL; }
@@ -6188,6 +6694,7 @@ static void llm__gather(llm__acts *to, const llm__acts *x, const uint32_t *slots
         memcpy(to->d + i * (n / 32), x->d + t * (n / 32), n / 32 * sizeof(float));
         memcpy(to->s16 + i * (n / 16), x->s16 + t * (n / 16), n / 16 * sizeof(int16_t));
     }
+    for (i = 0; integers && n_slots > 3 && i < n_slots; i += LLM__TOKENS) llm__acts_side(to, i / LLM__TOKENS);
 }
 // One expert over the tokens that chose it; its outputs go to their slots.
 static void llm__expert(const llm__pass *pass, uint32_t e, bool integers) {

@@ -56,12 +56,14 @@ static void matrix_make(matrix *m, int type, const options *o) {
     for (i = 0; i < n; i++) m->x.q[i] = (int8_t)((int)(random32(&state) % 255) - 127);
     for (i = 0; i < n / 32; i++) m->x.d[i] = 0.01f;
     for (i = 0; i < n / 16; i++) m->x.s16[i] = (int16_t)(random32(&state) % 1000);
+    m->x.side = (llm__side *)need(((size_t)o->tokens + 7) / 8 * (m->cols / 32) * sizeof(llm__side));
+    for (i = 0; i < (o->tokens + 7) / 8; i++) llm__acts_side(&m->x, (uint32_t)i);
     m->out = (float *)need((size_t)m->rows * o->tokens * sizeof(float));
     m->panel_base = (uint8_t *)need((size_t)llm__panel_bytes(m->cols) + 64);
     m->panel = m->panel_base + (64 - (uintptr_t)m->panel_base % 64);
 }
 static void matrix_free(matrix *m) {
-    free(m->w); free(m->x.q); free(m->x.d); free(m->x.s16); free(m->out); free(m->panel_base);
+    free(m->w); free(m->x.q); free(m->x.d); free(m->x.s16); free(m->x.side); free(m->out); free(m->panel_base);
 }
 
 static double seconds(void) { return (double)llm__os_now_us() * 1e-6; }
@@ -83,7 +85,6 @@ static void tile_of(llm__tile *t, const matrix *m, uint32_t row, uint32_t n_rows
     t->n_rows = n_rows;
     t->n_cols = m->cols;
     t->x = &m->x;
-    t->token = 0;
     t->n_tokens = n_tokens;
     t->out = m->out + row;
     t->ld = m->rows;

@@ -96,20 +96,29 @@ static void problem_make(problem *p, int type, uint32_t cols, int mood, uint64_t
     p->x.q = (int8_t *)malloc((size_t)cols * MAX_TOKENS);
     p->x.d = (float *)malloc((size_t)cols / 32 * MAX_TOKENS * sizeof(float));
     p->x.s16 = (int16_t *)malloc((size_t)cols / 16 * MAX_TOKENS * sizeof(int16_t));
+    p->x.side = (llm__side *)malloc((MAX_TOKENS + 7) / 8 * (cols / 32) * sizeof(llm__side));
     p->want = (float *)malloc(LD * MAX_TOKENS * sizeof(float));
     random_acts(&p->x, mood, &seed);
 }
 static void problem_free(problem *p) {
-    free(p->w_base); free(p->x.q); free(p->x.d); free(p->x.s16); free(p->want);
+    free(p->w_base); free(p->x.q); free(p->x.d); free(p->x.s16); free(p->x.side); free(p->want);
 }
-static llm__tile tile_of(const problem *p, uint32_t row, uint32_t n_rows, uint32_t token, uint32_t n_tokens, float *out, void *panel) {
+// Some of the tokens: *x is what the tile reads of them.
+static llm__tile tile_of(const problem *p, uint32_t row, uint32_t n_rows, uint32_t token, uint32_t n_tokens, float *out, void *panel,
+                         llm__acts *x) {
     llm__tile t;
+    uint32_t g;
+    *x = p->x;
+    x->n_tokens = n_tokens;
+    x->q += (size_t)token * p->cols;
+    x->d += (size_t)token * (p->cols / 32);
+    x->s16 += (size_t)token * (p->cols / 16);
+    for (g = 0; g < (n_tokens + 7) / 8; g++) llm__acts_side(x, g);
     t.w = p->w + row * p->row_bytes;
     t.row_bytes = p->row_bytes;
     t.n_rows = n_rows;
     t.n_cols = p->cols;
-    t.x = &p->x;
-    t.token = token;
+    t.x = x;
     t.n_tokens = n_tokens;
     t.out = out + token * LD + row;
     t.ld = LD;
@@ -132,7 +141,8 @@ static bool tile_is(const problem *p, const float *out, uint32_t row, uint32_t n
 }
 static bool run_tile(const problem *p, llm__matmul_fn fn, uint32_t row, uint32_t n_rows, uint32_t token, uint32_t n_tokens, float *out,
                      void *panel) {
-    llm__tile t = tile_of(p, row, n_rows, token, n_tokens, out, panel);
+    llm__acts x;
+    llm__tile t = tile_of(p, row, n_rows, token, n_tokens, out, panel, &x);
     memset(out, 0xc3, LD * MAX_TOKENS * sizeof(float));
     fn(&t);
     return tile_is(p, out, row, n_rows, token, n_tokens);
@@ -158,11 +168,12 @@ static void test_type(const llm__kernels *k, const llm__kernels *scalar, int typ
     for (i = 0; i < 4; i++)
         for (mood = 0; mood < N_MOODS; mood++) {
             problem p;
-            if (k->isa == LLM_ISA_SCALAR && mood != ORDINARY) continue;        // the card against itself: only the shapes are in question
+            llm__acts x;
             llm__tile t;
+            if (k->isa == LLM_ISA_SCALAR && mood != ORDINARY) continue;        // the card against itself: only the shapes are in question
             n = llm__types[type].block_weights > 32 && blocks[i] > 3 ? 5 : blocks[i];
             problem_make(&p, type, n * llm__types[type].block_weights, mood, 1000u * (unsigned)type + 10u * i + (unsigned)mood);
-            t = tile_of(&p, 0, MAX_ROWS, 0, MAX_TOKENS, p.want, panel);
+            t = tile_of(&p, 0, MAX_ROWS, 0, MAX_TOKENS, p.want, panel, &x);
             scalar->decode[type](&t);
             step = k->isa == LLM_ISA_SCALAR || mood != ORDINARY ? 13 : i < 2 ? 1 : 3;
             CHECK_EQ(shapes_that_differ(&p, k->decode[type], step, out, panel), 0);
@@ -229,7 +240,7 @@ static void test_by_hand(void) {
     SECTION("by hand");
     for (i = 0; i < 32; i++) { row[2 + i] = (uint8_t)(i + 1); q[i] = 2; }
     x.f = NULL; x.q = q; x.d = &d; x.s16 = s16; x.n = 32; x.n_tokens = 1;
-    t.w = row; t.row_bytes = 34; t.n_rows = 1; t.n_cols = 32; t.x = &x; t.token = 0; t.n_tokens = 1; t.out = &out; t.ld = 1; t.panel = NULL;
+    t.w = row; t.row_bytes = 34; t.n_rows = 1; t.n_cols = 32; t.x = &x; t.n_tokens = 1; t.out = &out; t.ld = 1; t.panel = NULL;
     llm__matmul_card(&t, LLM__Q8_0);
     CHECK(out == 132.0f);
 }
