@@ -3416,6 +3416,72 @@ LLM__VI_AVX2 void llm__v_store_pairs_avx2(float *p, llm__v16_avx2 even, llm__v16
     llm__v8_store_pairs_avx2(p + 16, even.hi, odd.hi);
 }
 #endif
+
+//---- AVX-512: one register; what is not worth its own code goes through the halves ------------------------------------------------
+
+#if LLM__HAS_AVX512
+#define LLM__VT_AVX512 LLM__TARGET("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+#define LLM__VI_AVX512 LLM__LANE LLM__VT_AVX512
+
+typedef __m512 llm__v16_avx512;
+
+LLM__VI_AVX512 llm__v16_avx2 llm__v_halves_avx512(__m512 a) { LLM__HALVES(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)); }
+LLM__VI_AVX512 __m512 llm__v_whole_avx512(llm__v16_avx2 a) { return _mm512_insertf32x8(_mm512_castps256_ps512(a.lo), a.hi, 1); }
+LLM__VI_AVX512 __m512 llm__v_of_bits_avx512(__m512i a) { return _mm512_castsi512_ps(a); }
+LLM__VI_AVX512 __m512i llm__v_bits_avx512(__m512 a) { return _mm512_castps_si512(a); }
+
+LLM__VI_AVX512 __m512 llm__v_load_avx512(const float *p) { return _mm512_loadu_ps(p); }
+LLM__VI_AVX512 void llm__v_store_avx512(float *p, __m512 a) { _mm512_storeu_ps(p, a); }
+LLM__VI_AVX512 __m512 llm__v_set_avx512(float x) { return _mm512_set1_ps(x); }
+LLM__VI_AVX512 __m512 llm__v_add_avx512(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
+LLM__VI_AVX512 __m512 llm__v_sub_avx512(__m512 a, __m512 b) { return _mm512_sub_ps(a, b); }
+LLM__VI_AVX512 __m512 llm__v_mul_avx512(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
+LLM__VI_AVX512 __m512 llm__v_div_avx512(__m512 a, __m512 b) { return _mm512_div_ps(a, b); }
+LLM__VI_AVX512 __m512 llm__v_fma_avx512(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+LLM__VI_AVX512 __m512 llm__v_max_avx512(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
+LLM__VI_AVX512 __m512 llm__v_abs_avx512(__m512 a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
+LLM__VI_AVX512 __m512 llm__v_negate_avx512(__m512 a) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), a); }
+LLM__VI_AVX512 __m512 llm__v_sign_of_avx512(__m512 a, __m512 b) {
+    const __m512 sign = _mm512_set1_ps(-0.0f);
+    return _mm512_or_ps(_mm512_andnot_ps(sign, a), _mm512_and_ps(sign, b));
+}
+LLM__VI_AVX512 __m512 llm__v_below_avx512(__m512 x, __m512 limit, __m512 yes, __m512 no) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, limit, _CMP_LT_OQ), no, yes);
+}
+LLM__VI_AVX512 __m512 llm__v_times_2_to_avx512(__m512 a, __m512 t) {
+    return llm__v_of_bits_avx512(_mm512_add_epi32(llm__v_bits_avx512(a), _mm512_slli_epi32(llm__v_bits_avx512(t), 23)));
+}
+LLM__VI_AVX512 __m512 llm__v_first_of_avx512(size_t n, __m512 a, __m512 b) {
+    return _mm512_mask_blend_ps((__mmask16)(n >= 16 ? 0xffffu : (1u << n) - 1u), b, a);
+}
+LLM__VI_AVX512 float llm__v_first_avx512(__m512 a) { return _mm_cvtss_f32(_mm512_castps512_ps128(a)); }
+LLM__VI_AVX512 float llm__v_sum_avx512(__m512 a) { return llm__v_sum_avx2(llm__v_halves_avx512(a)); }
+LLM__VI_AVX512 void llm__v_sum4_avx512(float *out, __m512 a, __m512 b, __m512 c, __m512 d) {
+    llm__v_sum4_avx2(out, llm__v_halves_avx512(a), llm__v_halves_avx512(b), llm__v_halves_avx512(c), llm__v_halves_avx512(d));
+}
+LLM__VI_AVX512 float llm__v_highest_avx512(__m512 a) { return llm__v_highest_avx2(llm__v_halves_avx512(a)); }
+LLM__VI_AVX512 __m512 llm__v_load_elems_avx512(const uint8_t *p, llm__elem elem) {
+    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) return llm__v_of_bits_avx512(_mm512_loadu_si512(p));
+    if (elem == LLM__FILE_BF16)
+        return llm__v_of_bits_avx512(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p)), 16));
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+LLM__VI_AVX512 uint32_t llm__v_store_f16_avx512(uint16_t *p, __m512 a) { return llm__v_store_f16_avx2(p, llm__v_halves_avx512(a)); }
+LLM__VI_AVX512 uint32_t llm__v_highest_bits_avx512(__m512 a, __m512 b) {
+    return llm__v_highest_bits_avx2(llm__v_halves_avx512(a), llm__v_halves_avx512(b));
+}
+LLM__VI_AVX512 int16_t llm__v_store_q8_avx512(int8_t *q, __m512 a) { return llm__v_store_q8_avx2(q, llm__v_halves_avx512(a)); }
+LLM__VI_AVX512 bool llm__v_any_nan_or_inf_avx512(__m512 a) { return llm__v_any_nan_or_inf_avx2(llm__v_halves_avx512(a)); }
+LLM__VI_AVX512 void llm__v_load_pairs_avx512(const float *p, __m512 *even, __m512 *odd) {
+    llm__v16_avx2 e, o;
+    llm__v_load_pairs_avx2(p, &e, &o);
+    *even = llm__v_whole_avx512(e);
+    *odd = llm__v_whole_avx512(o);
+}
+LLM__VI_AVX512 void llm__v_store_pairs_avx512(float *p, __m512 even, __m512 odd) {
+    llm__v_store_pairs_avx2(p, llm__v_halves_avx512(even), llm__v_halves_avx512(odd));
+}
+#endif
 #endif // whole
 
 //---- begin pass ----------------------------------------------------------------------------------------------------------------
@@ -4039,6 +4105,18 @@ static void LLM__V(vectors)(llm__vectors *v) {
 #undef LLM__V16
 #undef LLM__V
 #endif
+
+#if LLM__HAS_AVX512
+#define LLM__VT       LLM__VT_AVX512
+#define LLM__VI       LLM__VI_AVX512
+#define LLM__V16      llm__v16_avx512
+#define LLM__V(name)  llm__##name##_avx512
+#include LLM__SELF
+#undef LLM__VT
+#undef LLM__VI
+#undef LLM__V16
+#undef LLM__V
+#endif
 #undef LLM__PASS
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -4131,7 +4209,7 @@ static void llm__kernels_floats(llm__kernels *k) {
 #if LLM__HAS_AVX2
 #define LLM__AVX2      LLM__TARGET("avx2,fma,f16c")
 #define LLM__AVX_VNNI  LLM__TARGET("avx2,fma,f16c,avxvnni")
-#define LLM__AVX512    LLM__TARGET("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+#define LLM__AVX512    LLM__VT_AVX512
 #if LLM__UNOPTIMIZED
 #define LLM__X86_INLINE static LLM__UNUSED                  // at -O0 forced inlining makes frames of 216 KB, and threads have less
 #else
@@ -5273,6 +5351,7 @@ static void llm__kernels_evex(llm__kernels *k) {
 #undef LLM__X
 }
 static void llm__kernels_avx512(llm__kernels *k) {
+    llm__vectors_avx512(&k->v);
 #define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx512, NAME, name)
     LLM__AVX2_FORMATS(LLM__X)
 #undef LLM__X

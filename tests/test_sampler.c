@@ -633,15 +633,12 @@ int main(void) {
     test_settings();
     test_stops();
     test_stop_limits();
-#if LLM__HAS_AVX2
-    if (llm__isa_on_cpu(LLM_ISA_AVX2)) {
-        llm__vectors avx2;
-        memset(&avx2, 0, sizeof avx2);
-        llm__vectors_avx2(&avx2);
-        vec = &avx2;
+    {
+        llm__kernels best;
+        CHECK_EQ(llm__kernels_pick(&best, LLM_ISA_AUTO, NULL), LLM_OK);
+        vec = &best.v;
         test_definition();
         test_probabilities();
     }
-#endif
     return test_done();
 }

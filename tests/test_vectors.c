@@ -649,8 +649,8 @@ static void check_matmul(llm__matmul_fn fn, int type, random_state *r, uint32_t 
             else      memcpy(w + i * stride + 4 * k, &f, 4);
         }
     for (i = 0; i < 9 * LD; i++) out[i] = GUARD;
-    a.f = x; a.n = cols; a.n_tokens = tokens + 1;
-    t.w = w; t.row_bytes = stride; t.n_rows = rows; t.n_cols = cols; t.x = &a; t.token = 1; t.n_tokens = tokens; t.out = out; t.ld = LD;
+    a.f = x + cols; a.n = cols; a.n_tokens = tokens;
+    t.w = w; t.row_bytes = stride; t.n_rows = rows; t.n_cols = cols; t.x = &a; t.n_tokens = tokens; t.out = out; t.ld = LD;
     fn(&t);
     for (i = 0; i < 9 * LD; i++) {
         float want = GUARD;
@@ -857,22 +857,23 @@ static void test_attention(const llm__vectors *v) {
 
 int main(int argc, char **argv) {
     const llm__fpenv env = llm__fp_enter();                         // a program linked with -ffast-math starts with FTZ set
-    llm__vectors v;
+    static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON };
+    size_t i;
     test_pow();
     test_turns();
     test_cos_sin();
     test_sqrt();
     sweep(argc > 1 && strcmp(argv[1], "--all") == 0 ? 1 : 1009);
-    llm__vectors_scalar(&v);
-    test_kernels(&v); test_halves(&v); test_matmul(&v); test_attention(&v);
-#if LLM__HAS_AVX2
-    if (llm__isa_on_cpu(LLM_ISA_AVX2)) {
-        llm__vectors_avx2(&v);
-        test_kernels(&v); test_halves(&v); test_matmul(&v); test_attention(&v);
-    } else {
-        test_lacks("AVX2");
+    for (i = 0; i < LLM__COUNT(isas); i++) {
+        llm__kernels k;
+        llm_error e;
+        if (llm__kernels_pick(&k, isas[i], &e) != LLM_OK) {
+            if (llm__isa_compiled(isas[i])) test_lacks(e.text);
+            continue;
+        }
+        SECTION(llm__isa_name(isas[i]));
+        test_kernels(&k.v); test_halves(&k.v); test_matmul(&k.v); test_attention(&k.v);
     }
-#endif
     llm__fp_leave(env);
     return test_done();
 }
