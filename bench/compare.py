@@ -4,9 +4,10 @@
     python3 bench/compare.py [MODEL.gguf ...]       (default: the three models that tests/get_models.sh fetches)
 
 Ours is llm.h compiled with plain -O2 into a shared object (no -march; kernels are picked at run time) and called through ctypes. The
-peer is the llama-cpp-python package; how it was built is printed. Per round each side evaluates a prompt in one call and then a number
-of tokens one by one; a round of ours is followed by one of the peer with flash attention off and one with it on, and the order turns
-with every round. Medians over rounds, ratios from medians; the better of the peer's two settings counts.
+peer is the llama-cpp-python package; how it was built is printed. Per round each side evaluates a prompt and then a number of tokens one
+by one, both after --depth tokens that are evaluated once; a round of ours is followed by one of the peer with flash attention off and
+one with it on, and the order turns with every round. Medians over rounds, ratios from medians; the better of the peer's two settings
+counts. The peer gets a long prompt 512 tokens at a time, the most that it computes at once.
 
 With build/llm present it also measures, per model, process start to the first byte of text (median of 10, warm file) and the
 program's peak resident memory.
@@ -87,7 +88,7 @@ def build_ours(cc, folder, cppflags):
 class Ours:
     name = "llm.h"
 
-    def __init__(self, library, path, threads, n_ctx):
+    def __init__(self, library, path, threads, n_ctx, isa):
         self.lib = lib = C.CDLL(library)
         for name, result, arguments in (
                 ("llm_load", C.c_void_p, [C.c_char_p, C.POINTER(ModelDesc), C.POINTER(Error)]),
@@ -101,6 +102,11 @@ class Ours:
             f.restype, f.argtypes = result, arguments
         error, model, ctx = Error(), ModelDesc(), CtxDesc()
         model.n_threads = threads
+        if isa:
+            named = [i for i in range(80) if lib.llm_isa_name(i).decode().lower() == isa.lower()]
+            if not named:
+                raise RuntimeError("no instruction set is called " + isa)
+            model.isa = named[0]
         ctx.n_ctx = n_ctx
         self.model = lib.llm_load(path.encode(), C.byref(model), C.byref(error))
         self.ctx = lib.llm_open(self.model, C.byref(ctx), C.byref(error))
@@ -118,12 +124,17 @@ class Ours:
         self.lib.llm_stats(self.ctx, C.byref(s))
         return s
 
+    def deepen(self, tokens):
+        self.depth = len(tokens)
+        if tokens and self.lib.llm_eval(self.ctx, (C.c_int32 * len(tokens))(*tokens), len(tokens)):
+            raise RuntimeError("llm_eval fails at depth")
+
     def round(self, prompt, rest):
         """Seconds for the prompt in one call, and for the others one by one."""
         first = (C.c_int32 * len(prompt))(*prompt)
         others = [(C.c_int32 * 1)(t) for t in rest]
         evaluate, ctx = self.lib.llm_eval, self.ctx
-        self.lib.llm_rewind(ctx, 0)
+        self.lib.llm_rewind(ctx, self.depth)
         t0 = time.perf_counter()
         r = evaluate(ctx, first, len(prompt))
         t1 = time.perf_counter()
@@ -158,19 +169,33 @@ class Peer:
             raise RuntimeError("llama.cpp opens no context")
 
     def clear(self):
-        if hasattr(self.llama, "llama_get_memory"):
-            self.llama.llama_memory_clear(self.llama.llama_get_memory(self.ctx), True)
-        else:
-            self.llama.llama_kv_self_clear(self.ctx)
+        """Forgets what lies behind the depth."""
+        llama, ctx = self.llama, self.ctx
+        llama.llama_memory_seq_rm(llama.llama_get_memory(ctx), 0, self.depth, -1)
+
+    def batches(self, tokens):
+        pieces = [tokens[i:i + 512] for i in range(0, len(tokens), 512)]
+        return [((self.llama.llama_token * len(p))(*p), len(p)) for p in pieces]
+
+    def evaluate(self, batches):
+        r = 0
+        for tokens, n in batches:
+            r = r or self.llama.llama_decode(self.ctx, self.llama.llama_batch_get_one(tokens, n))
+        self.llama.llama_get_logits(self.ctx)                # waits for the result, as a caller would
+        return r
+
+    def deepen(self, tokens):
+        self.depth = len(tokens)
+        if tokens and self.evaluate(self.batches(tokens)):
+            raise RuntimeError("llama_decode fails at depth")
 
     def round(self, prompt, rest):
         llama, ctx = self.llama, self.ctx
-        first = (llama.llama_token * len(prompt))(*prompt)
+        first = self.batches(prompt)
         others = [(llama.llama_token * 1)(t) for t in rest]
         self.clear()
         t0 = time.perf_counter()
-        r = llama.llama_decode(ctx, llama.llama_batch_get_one(first, len(prompt)))
-        llama.llama_get_logits(ctx)                          # waits for the result, as a caller would
+        r = self.evaluate(first)
         t1 = time.perf_counter()
         for t in others:
             r = r or llama.llama_decode(ctx, llama.llama_batch_get_one(t, 1))
@@ -197,13 +222,17 @@ def load_peer(llama, path):
 # ---- measuring --------------------------------------------------------------------------------------------------------------
 
 def compare(path, options, library, llama):
-    ours = Ours(library, path, options.threads, options.prompt + options.gen)
+    n_ctx = options.depth + options.prompt + options.gen
+    ours = Ours(library, path, options.threads, n_ctx, options.isa)
     sides = [ours]
     model = None
     if llama:
         model = load_peer(llama, path)
-        sides += [Peer(llama, model, flash, options.threads, max(512, options.prompt + options.gen)) for flash in (0, 1)]
+        sides += [Peer(llama, model, flash, options.threads, max(512, n_ctx)) for flash in (0, 1)]
     rng = random.Random(1)
+    before = [rng.randrange(100, 20000) for _ in range(options.depth)]
+    for side in sides:
+        side.deepen(before)
     prompt = [rng.randrange(100, 20000) for _ in range(options.prompt)]
     rest = [rng.randrange(100, 20000) for _ in range(options.gen)]
     times = {side.name: [] for side in sides}
@@ -302,6 +331,8 @@ def main():
     a.add_argument("--threads", type=int, default=2)
     a.add_argument("--prompt", type=int, default=128, help="tokens evaluated in one call")
     a.add_argument("--gen", type=int, default=64, help="tokens evaluated one by one")
+    a.add_argument("--depth", type=int, default=0, help="tokens evaluated before both")
+    a.add_argument("--isa", help="ours with this instruction set, as llm_isa_name calls it: AVX2")
     a.add_argument("--rounds", type=int, default=5)
     a.add_argument("--best", action="store_true", help="the fastest round instead of the median: for a machine that is not quiet")
     a.add_argument("--starts", type=int, default=10, help="runs of the program for the start-up time; 0 leaves it out")
@@ -335,8 +366,8 @@ def main():
         say("ours: `%s`, %s" % (command, first_line([options.cc, "--version"])))
         if llama:
             say("peer: llama-cpp-python %s, %s" % (llama.__version__, llama.llama_print_system_info().decode().strip().rstrip("|").strip()))
-        say("%d threads, prompt of %d tokens in one call, %d tokens one by one, %s of %d alternating rounds; load average %.1f"
-            % (options.threads, options.prompt, options.gen, "fastest" if options.best else "medians", options.rounds, os.getloadavg()[0]))
+        say("%d threads, after %d tokens a prompt of %d, then %d tokens one by one, %s of %d alternating rounds; load average %.1f"
+            % (options.threads, options.depth, options.prompt, options.gen, "fastest" if options.best else "medians", options.rounds, os.getloadavg()[0]))
         say("command: `python3 bench/compare.py %s`" % " ".join(sys.argv[1:]))
         say()
         say("| model | prefill tok/s | llama.cpp | ratio | decode tok/s | llama.cpp | ratio |")
