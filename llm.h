@@ -40,11 +40,12 @@
 
    THREADS
      One thread at a time per context, any thread; functions that take it const belong to that thread too. A second caller of
-     the others is turned away at once with LLM_BUSY (or NULL, LLM_FAILED, LLM_NO_TOKEN) and disturbs nothing, not even
-     llm_last_error. llm_cancel and llm_stats may be called from any thread at any time between open and close; llm_cancel also
-     from a signal handler. Several contexts of one model may compute at the same time: the model's worker threads serve one of
-     them, the others compute on the thread that called. Callbacks must not call back into the same model or context; the log
-     and progress callbacks come on the thread that called the library; the allocator and the reader must be thread-safe.
+     the others is turned away at once with LLM_BUSY (or NULL, LLM_FAILED, LLM_NO_TOKEN, or nothing done) and disturbs nothing,
+     not even llm_last_error. llm_cancel and llm_stats may be called from any thread at any time between open and close;
+     llm_cancel also from a signal handler. Several contexts of one model may compute at the same time: the model's worker
+     threads serve one of them, the others compute on the thread that called. Callbacks must not call back into the same model
+     or context; the log and progress callbacks come on the thread that called the library; the allocator and the reader must
+     be thread-safe.
      Library threads block all signals and sleep between calls.
 
    ERRORS
@@ -353,6 +354,10 @@ LLM_API size_t       llm_past    (const llm_ctx *ctx);                          
 /* Forgets all but the first n_past tokens, the messages that end after them, and input that waits. What a sliding window has given back
    is evaluated again when it is needed. n_past 0 needs no memory. */
 LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);
+/* Gives back the scratch and every page of keys and values that holds nothing of the past; the next call that computes asks for them anew
+   and gives the same bits. The past stays, with what a window keeps for rewinding. The logits go: llm_logits returns NULL until the next
+   evaluation, and llm_sample and llm_next evaluate the last token again if they need them. Does nothing while another thread is in. */
+LLM_API void         llm_trim    (llm_ctx *ctx);
 
 /* ---- vocabulary and templates: the return value is the length needed, so truncation is visible; NULL with cap 0 measures ------ */
 

@@ -5124,17 +5124,25 @@ static void llm__kv_init(llm__kv *kv, const llm__heap *heap, llm_kv_type type) {
     kv->type = type;
     kv->elem_bytes = type == LLM_KV_F32 ? 4 : 2;
 }
-static void llm__kv_free(llm__kv *kv) {
-    uint32_t g;
-    size_t p;
-    for (g = 0; g < LLM__KV_GROUPS; g++) {
-        for (p = 0; p < kv->groups[g].cap; p++) llm__free(kv->heap, kv->groups[g].pages[p]);
-        llm__free(kv->heap, kv->groups[g].pages);
-    }
-    memset(kv->groups, 0, sizeof kv->groups);
-    kv->bytes = 0;
+static void llm__kv_drop_page(llm__kv *kv, llm__kv_group *g, size_t p) {
+    if (!g->pages[p]) return;
+    llm__free(kv->heap, g->pages[p]);
+    g->pages[p] = NULL;
+    kv->bytes -= g->page_bytes;
 }
-
+// Gives back the pages that hold none of the first n positions: what a rewind or a failure has left behind. n 0: the lists too.
+static void llm__kv_trim(llm__kv *kv, size_t n) {
+    uint32_t i;
+    size_t p;
+    for (i = 0; i < LLM__KV_GROUPS; i++) {
+        llm__kv_group *g = &kv->groups[i];
+        for (p = (n + LLM__PAGE - 1) / LLM__PAGE; p < g->cap; p++) llm__kv_drop_page(kv, g, p);
+        if (n) continue;
+        llm__free(kv->heap, g->pages);
+        g->pages = NULL;
+        g->cap = 0;
+    }
+}
 // Adds a layer to the group of its window and says where it lies. False: a third window size.
 static bool llm__kv_add_layer(llm__kv *kv, llm__kv_layer *layer, uint32_t window, uint32_t n_heads, uint32_t dim_k, uint32_t dim_v) {
     llm__kv_group *g;
@@ -5180,12 +5188,7 @@ static void llm__kv_retire(llm__kv *kv, size_t n) {
         llm__kv_group *g = &kv->groups[i];
         size_t keep = (size_t)g->window + LLM__SPAN;
         if (!g->window || n <= keep) continue;
-        for (; (size_t)(g->first + 1) * LLM__PAGE <= n - keep; g->first++) {
-            if (!g->pages[g->first]) continue;
-            llm__free(kv->heap, g->pages[g->first]);
-            g->pages[g->first] = NULL;
-            kv->bytes -= g->page_bytes;
-        }
+        for (; (size_t)(g->first + 1) * LLM__PAGE <= n - keep; g->first++) llm__kv_drop_page(kv, g, g->first);
     }
 }
 
@@ -5848,12 +5851,16 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
     return !a.overflow;
 }
 
-static void llm__state_free(llm__state *s) {
-    llm__kv_free(&s->kv);
-    llm__free(s->heap, s->kv_layers);
+// Back to what the first n positions need between two evaluations. The logits go with the scratch.
+static void llm__state_trim(llm__state *s, size_t n) {
+    llm__kv_trim(&s->kv, n);
     llm__free(s->heap, s->scratch);
-    s->kv_layers = NULL;
     s->scratch = NULL;
+}
+static void llm__state_free(llm__state *s) {
+    llm__state_trim(s, 0);
+    llm__free(s->heap, s->kv_layers);
+    s->kv_layers = NULL;
 }
 
 // Nothing large is allocated here: scratch comes with the first evaluation, pages as they are needed.
@@ -9811,6 +9818,15 @@ LLM__PUBLIC llm_result llm_rewind(llm_ctx *c, size_t n_past) {
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
     return llm__leave(c, &call, llm__rewind(c, n_past));
+}
+
+// Cannot fail and computes nothing: neither the last error nor a cancel that waits is touched.
+LLM__PUBLIC void llm_trim(llm_ctx *c) {
+    llm__call call;
+    if (!c || !llm__enter(c, &call)) return;
+    llm__state_trim(&c->state, c->n_cached);
+    c->has_logits = false;
+    llm__leave(c, &call, LLM_DONE);
 }
 
 // ---- settings ----

@@ -537,6 +537,162 @@ static void rewinding_windows(void) {
     free(want);
 }
 
+// Scratch and spare pages go back to the allocator, nothing else does, and what is computed afterwards has the same bits.
+static void trimming(void) {
+    counter k;
+    llm_model_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    llm_stats_info s;
+    float *want;
+    long opened, loaded, full, trimmed;
+    size_t i;
+    SECTION("trimming");
+    counter_init(&k, 0);
+    memset(&d, 0, sizeof d);
+    d.allocator = count_hook(&k);
+    d.n_threads = 2;
+    m = load_data(&d);
+    loaded = k.bytes;
+    c = open_sized(m, 512, 0);
+    want = m ? fresh_logits(m, reference.tokens, N_TOK) : NULL;
+    if (!CHECK(c && want)) { llm_close(c); llm_unload(m); free(want); return; }
+    opened = k.bytes;
+    llm_trim(c);                                             // at once: there is nothing
+    llm_trim(c);
+    CHECK_EQ(k.bytes, opened);
+    CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);
+    memset(&s, 0, sizeof s);
+    llm_stats(c, &s);
+    full = k.bytes;
+    CHECK(full >= opened + (long)(s.scratch_bytes + s.kv_bytes));
+    llm_trim(c);
+    trimmed = k.bytes;
+    CHECK(trimmed <= full - (long)s.scratch_bytes && trimmed >= opened + (long)s.kv_bytes);       // one page, and it holds the past
+    llm_trim(c);                                             // twice: nothing more
+    CHECK_EQ(k.bytes, trimmed);
+    CHECK_EQ(llm_past(c), N_TOK);
+    CHECK(llm_logits(c) == NULL);
+    llm_stats(c, &s);
+    CHECK_EQ(s.scratch_bytes, 0);
+    CHECK(s.kv_bytes > 0);
+    i = (size_t)llm_sample(c);                               // the last token again, on its own
+    CHECK(llm_logits(c) && memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
+    CHECK(i < VOCAB);
+    CHECK_EQ(k.bytes, full);
+    for (i = 0; i < N_TOK; i++) {                            // a trim after each token
+        CHECK_EQ(llm_rewind(c, i), LLM_OK);
+        llm_trim(c);
+        CHECK_EQ(llm_eval(c, &reference.tokens[i], 1), LLM_OK);
+        CHECK(memcmp(llm_logits(c), want + i * VOCAB, ROW) == 0);
+    }
+    for (i = 0; i < 5; i++) CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);       // six pages ...
+    llm_stats(c, &s);
+    CHECK_EQ(llm_rewind(c, 64), LLM_OK);                     // ... of which one is needed
+    full = k.bytes;
+    llm_trim(c);
+    CHECK_EQ(full - k.bytes >= (long)(s.scratch_bytes + s.kv_bytes / 5 * 4), 1);
+    llm_stats(c, &s);
+    CHECK_EQ(llm_rewind(c, N_TOK), LLM_OK);
+    CHECK_EQ(llm_eval(c, reference.tokens + 5, 1), LLM_OK);
+    CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+    llm_trim(c);
+    llm_stats(c, &s);
+    CHECK_EQ(s.kv_bytes, 0);
+    CHECK(k.bytes <= opened + 4096);                         // the tokens' own lists
+    CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);
+    CHECK(memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
+    llm_close(c);
+    CHECK_EQ(k.bytes, loaded);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+    free(want);
+    llm_trim(NULL);
+}
+
+// After a failure: the sentence stays, and memory that was taken for the attempt can be had back.
+static void trimming_after_a_failure(void) {
+    counter k;
+    llm_model_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    float *want;
+    long before, fail;
+    SECTION("trimming after a failure");
+    counter_init(&k, 0);
+    memset(&d, 0, sizeof d);
+    d.allocator = count_hook(&k);
+    m = load_data(&d);
+    c = open_sized(m, 512, 0);
+    want = m ? fresh_logits(m, reference.tokens, N_TOK) : NULL;
+    if (!CHECK(c && want)) { llm_close(c); llm_unload(m); free(want); return; }
+    CHECK_EQ(llm_eval(c, reference.tokens, 4), LLM_OK);
+    CHECK_EQ(llm_eval(c, reference.tokens + 4, N_TOK - 4), LLM_OK);
+    llm_trim(c);
+    before = k.bytes;
+    for (fail = 1; fail < 9; fail++) {                       // the token list, the scratch, pages
+        llm_token many[300];
+        size_t i;
+        llm_result r;
+        for (i = 0; i < 300; i++) many[i] = reference.tokens[i % N_TOK];
+        k.fail_at = k.calls + fail;
+        r = llm_eval(c, many, 300);
+        k.fail_at = 0;
+        if (r == LLM_OK) break;
+        CHECK_EQ(r, LLM_NO_MEMORY);
+        llm_trim(c);
+        CHECK_EQ(llm_last_error(c)->code, LLM_NO_MEMORY);
+        CHECK(llm_last_error(c)->text[0]);
+        CHECK_EQ(llm_past(c), N_TOK);
+        CHECK(k.bytes <= before + 300 * 8 * (long)sizeof(llm_token));         // lists of tokens may have grown, no more
+        CHECK(llm_sample(c) >= 0);
+        CHECK(memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
+        llm_trim(c);
+    }
+    CHECK(fail >= 5 && fail < 9);
+    llm_cancel(c);                                           // a trim computes nothing: the cancel waits for the call that does
+    llm_trim(c);
+    CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_CANCELLED);
+    CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_OK);
+    llm_close(c);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+    free(want);
+}
+
+// A window keeps what a rewind may want; the pages behind it have gone before.
+static void trimming_windows(void) {
+    enum { LONG = 1400 };
+    llm_error e;
+    llm_model *m = llm_load(window_model, NULL, &e);
+    llm_ctx *c = open_sized(m, 2048, 0);
+    static llm_token t[LONG];
+    float *want = (float *)malloc(LONG * ROW);
+    llm_stats_info s;
+    size_t i;
+    SECTION("trimming with windows");
+    if (!CHECK(c && want)) { llm_close(c); llm_unload(m); free(want); return; }
+    for (i = 0; i < LONG; i++) t[i] = (llm_token)((i * i + 3 * i) % VOCAB);
+    CHECK_EQ(llm_eval_all(c, t, LONG, want), LLM_OK);
+    llm_trim(c);
+    CHECK_EQ(llm_rewind(c, LONG - 200), LLM_OK);
+    llm_trim(c);
+    CHECK_EQ(llm_eval(c, t + LONG - 200, 200), LLM_OK);
+    CHECK(memcmp(llm_logits(c), want + (LONG - 1) * VOCAB, ROW) == 0);
+    memset(&s, 0, sizeof s);
+    llm_stats(c, &s);
+    CHECK_EQ(s.reevaluated_tokens, 0);
+    CHECK_EQ(llm_rewind(c, 200), LLM_OK);                    // before the oldest page that was kept
+    llm_trim(c);
+    llm_stats(c, &s);
+    CHECK_EQ(s.kv_bytes, 0);                                 // all of it has to be evaluated again
+    CHECK_EQ(llm_eval(c, t + 200, 3), LLM_OK);
+    CHECK(memcmp(llm_logits(c), want + 202 * VOCAB, ROW) == 0);
+    llm_close(c);
+    llm_unload(m);
+    free(want);
+}
+
 static void isolated(void) {
     llm_model *m = load_data(NULL);
     llm_ctx *a = open_sized(m, 0, 0), *b = open_sized(m, 0, 0);
@@ -1286,6 +1442,7 @@ static void busy(void) {
     CHECK_EQ(llm_say(o.ctx, "user", "x"), LLM_BUSY);
     CHECK_EQ(llm_feed(o.ctx, "x", 1), LLM_BUSY);
     CHECK(llm_next(o.ctx, NULL) == NULL);
+    llm_trim(o.ctx);                                         // would pull the scratch from under the owner
     memset(&stats, 0, sizeof stats);
     llm_stats(o.ctx, &stats);                                // any thread, any time
     CHECK_EQ(stats.struct_bytes, sizeof stats);
@@ -1600,6 +1757,34 @@ static void stop_strings(llm_model *m) {
         CHECK(r.pieces == 0 && r.why == LLM_STOP_STRING);
         llm_close(c);
     }
+}
+
+// Memory given back between any two pieces, and between two turns: the same words.
+static void trimmed_answer(llm_model *m) {
+    llm_ctx *plain = open_text(m, 30, 0), *c = open_text(m, 30, 0);
+    int turn;
+    SECTION("a trim within an answer");
+    if (!CHECK(plain && c)) { llm_close(plain); llm_close(c); return; }
+    for (turn = 0; turn < 2; turn++) {
+        const char *piece, *other;
+        int n = 0;
+        CHECK_EQ(llm_say(plain, "user", turn ? second : question), LLM_OK);
+        CHECK_EQ(llm_say(c, "user", turn ? second : question), LLM_OK);
+        llm_trim(c);
+        while ((piece = llm_next(plain, NULL)) != NULL) {
+            other = llm_next(c, NULL);
+            if (!CHECK(other && strcmp(piece, other) == 0)) break;
+            n++;
+            llm_trim(c);
+        }
+        CHECK(n > 10);
+        CHECK(llm_next(c, NULL) == NULL);
+        CHECK_EQ(llm_why(c), llm_why(plain));
+        CHECK_EQ(llm_past(c), llm_past(plain));
+        llm_trim(c);
+    }
+    llm_close(plain);
+    llm_close(c);
 }
 
 static void raw_text(llm_model *m) {
@@ -2010,6 +2195,7 @@ static void text_suites(void) {
     end_of_answer(m);
     turns(m);
     stop_strings(m);
+    trimmed_answer(m);
     raw_text(m);
     forged_turns(m);
     cancelled_answer(m);
@@ -2038,6 +2224,9 @@ int main(void) {
     context_full();
     rewinding();
     rewinding_windows();
+    trimming();
+    trimming_after_a_failure();
+    trimming_windows();
     isolated();
     bad_logits();
     damaged_router();
