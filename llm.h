@@ -405,8 +405,20 @@ typedef struct llm_stats_info {  /* grows only at its end */
     uint64_t f16_saturated;      /* K or V values beyond the range of F16 */
     double   for_calls_per_token;          /* fork-joins, mean over this answer's decode */
     uint32_t n_tensors_scalar, reserved;   /* matrices without an accelerated kernel */
+    double   probe_gb_s;         /* the fastest pass of llm_probe so far                        (0 = it has not been called) */
+    double   decode_gb_s;        /* bytes_per_token by the time of this answer's decode */
+    double   roofline_pct;       /* decode_gb_s against the fastest pass so far of llm_probe or of a single token, so never above 100
+                                    (0 = llm_probe has not been called) */
+    uint64_t pool_spins, pool_sleeps;      /* how the waits of the model's threads ended since llm_open: while spinning, after sleeping */
+    uint64_t n_allocs;           /* memory requests of this context since llm_open */
 } llm_stats_info;
 LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
+
+/* How fast this machine reads what one decoded token reads: the weights of a token in the order of the file and the keys and values of the
+   past, with the model's threads and the widest loads, 1, 2 and 4 streams in turn, and nothing else. Passes go on until max_ms are over
+   (0 = 200), one at least; a file that is not in memory yet is read from disk by the first. The fastest counts: 1e9 bytes per second in
+   *gb_s (may be NULL) and in llm_stats. Decode cannot be faster; roofline_pct says how near it comes. Changes nothing of the context. */
+LLM_API llm_result llm_probe(llm_ctx *ctx, uint32_t max_ms, double *gb_s);
 
 /* ---- about the library ----------------------------------------------------------------------------------------------------------- */
 

@@ -410,7 +410,10 @@ static void llm__log(const llm_logger *log, int level, const char *format, ...) 
 // >>memory   Every byte comes through here. A block knows its size: 64 bytes before it, so that the host's free_fn hears the truth
 //            and every block is aligned to a cache line.
 
-typedef struct llm__heap { llm_allocator a; } llm__heap;               // a.alloc_fn NULL = the built-in one
+typedef struct llm__heap {
+    llm_allocator a;                   // a.alloc_fn NULL = the built-in one
+    uint64_t *n_allocs;                // counts requests; its owner is the only thread that asks here. NULL = nobody counts
+} llm__heap;
 
 #define LLM__HEAD 64
 
@@ -432,6 +435,7 @@ static void *llm__alloc_bytes(const llm__heap *h, uint64_t bytes) {
     llm__block b;
     uint8_t *p;
     if (bytes > SIZE_MAX - 2 * LLM__HEAD) return NULL;
+    if (h->n_allocs) ++*h->n_allocs;
     if (h->a.alloc_fn) {
         b.bytes = (size_t)bytes + LLM__HEAD;
         b.base = h->a.alloc_fn(h->a.user, b.bytes, 64);
@@ -1288,6 +1292,7 @@ typedef struct llm__worker {
     struct llm__pool *pool;
     llm__os_thread thread;
     uint32_t index;
+    llm__atomic32 spins, sleeps;       // its waits that ended while it span, and after it slept; only it adds, before it takes its turn
     char pad[128];
 } llm__worker;
 
@@ -1342,10 +1347,13 @@ static void llm__worker_main(void *arg) {
     uint32_t seen = 0, now;
     llm__fp_enter();
     for (;;) {
-        if (!llm__pool_spin(&p->run, seen, &p->active)) {
+        if (llm__pool_spin(&p->run, seen, &p->active)) {
+            llm__atomic_add(&w->spins, 1);
+        } else {
             llm__atomic_add(&p->asleep, 1);
             while (llm__atomic_load(&p->run) == seen && !llm__atomic_load(&p->quit)) llm__os_wait(&p->wake, &p->run, seen);
             llm__atomic_add(&p->asleep, (uint32_t)-1);
+            llm__atomic_add(&w->sleeps, 1);
         }
         if (llm__atomic_load(&p->quit)) return;
         now = llm__atomic_load(&p->run);
@@ -1442,10 +1450,14 @@ static void llm__hooked_task(void *arg, uint32_t index) {
 static void llm__team_join(llm__pool *p, uint32_t expected) {
     uint32_t done;
     while ((done = llm__atomic_load(&p->done)) != expected) {
-        if (llm__pool_spin(&p->done, done, NULL)) continue;
+        if (llm__pool_spin(&p->done, done, NULL)) {
+            llm__atomic_add(&p->workers[0].spins, 1);
+            continue;
+        }
         llm__atomic_store(&p->waiting, 1);
         if (llm__atomic_load(&p->done) == done) llm__os_wait(&p->finished, &p->done, done);
         llm__atomic_store(&p->waiting, 0);
+        llm__atomic_add(&p->workers[0].sleeps, 1);
     }
 }
 
@@ -1475,6 +1487,16 @@ static void llm__team_run(llm__team *t, llm__job_fn fn, void *arg) {
         else expected++;
     }
     llm__team_join(p, expected);
+}
+
+// How the waits of all workers have ended so far, modulo 2^32.
+static void llm__pool_waits(const llm__pool *p, uint32_t *spins, uint32_t *sleeps) {
+    uint32_t i;
+    *spins = *sleeps = 0;
+    for (i = 0; i < p->n_workers; i++) {
+        *spins += llm__atomic_load(&p->workers[i].spins);
+        *sleeps += llm__atomic_load(&p->workers[i].sleeps);
+    }
 }
 
 // Numbers 0 .. n-1 handed out in pieces that shrink towards the end, so that the last ones are small whatever each worker's pace:
@@ -2892,6 +2914,7 @@ typedef struct llm__vectors {
     void (*attend_sink)(llm__attn_part *into, float sink, size_t n);
     void (*attend_finish)(llm__attn_part *p, size_t n);                                   // o = o / l
     llm__matmul_fn matmul_f32, matmul_f16, matmul_bf16;
+    float (*read)(const uint8_t *const *at, size_t step, size_t n_steps);                 // 64 bytes at each of at[0..3] + i * step
 } llm__vectors;
 
 // How an element is stored: in memory of ours, or in a file (little-endian).
@@ -3953,6 +3976,20 @@ static LLM__VT void LLM__V(vec_attend_finish)(llm__attn_part *p, size_t n) {
     for (i = 0; i < n; i += 16) LLM__V(v_store_n)(p->o + i, LLM__V(v_div)(LLM__V(v_load_n)(p->o + i, n - i), l), n - i);
 }
 
+// What reading costs at the least: the widest loads, one bitwise operation each, whatever the bytes mean.
+static LLM__VT float LLM__V(vec_read)(const uint8_t *const *at, size_t step, size_t n_steps) {
+    const uint8_t *p0 = at[0], *p1 = at[1], *p2 = at[2], *p3 = at[3];
+    LLM__V16 a0 = LLM__V(v_set)(1.0f), a1 = a0, a2 = a0, a3 = a0;
+    size_t i;
+    for (i = 0; i < n_steps; i++, p0 += step, p1 += step, p2 += step, p3 += step) {
+        a0 = LLM__V(v_sign_of)(a0, LLM__V(v_load_elems)(p0, LLM__HOST_F32));
+        a1 = LLM__V(v_sign_of)(a1, LLM__V(v_load_elems)(p1, LLM__HOST_F32));
+        a2 = LLM__V(v_sign_of)(a2, LLM__V(v_load_elems)(p2, LLM__HOST_F32));
+        a3 = LLM__V(v_sign_of)(a3, LLM__V(v_load_elems)(p3, LLM__HOST_F32));
+    }
+    return LLM__V(v_sum)(LLM__V(v_add)(LLM__V(v_add)(a0, a1), LLM__V(v_add)(a2, a3)));
+}
+
 static void LLM__V(vectors)(llm__vectors *v) {
     v->quantize = LLM__V(vec_quantize);
     v->rmsnorm = LLM__V(vec_rmsnorm);
@@ -3975,6 +4012,7 @@ static void LLM__V(vectors)(llm__vectors *v) {
     v->matmul_f32 = LLM__V(vec_matmul_f32);
     v->matmul_f16 = LLM__V(vec_matmul_f16);
     v->matmul_bf16 = LLM__V(vec_matmul_bf16);
+    v->read = LLM__V(vec_read);
 }
 #endif // LLM__PASS
 //---- end pass ------------------------------------------------------------------------------------------------------------------
@@ -5106,7 +5144,8 @@ typedef struct llm__kv_group {
 
 // Where one layer's keys and values lie inside its group's pages: [head][64][head_dim], K of all heads, then V.
 typedef struct llm__kv_layer {
-    uint32_t group, n_heads, dim_k, dim_v;
+    uint32_t group, n_heads;
+    size_t k_bytes, v_bytes;           // of one position of one head
     uint64_t k_at, v_at;               // byte offsets in the page
 } llm__kv_layer;
 
@@ -5152,10 +5191,11 @@ static bool llm__kv_add_layer(llm__kv *kv, llm__kv_layer *layer, uint32_t window
     if (i == LLM__KV_GROUPS) return false;
     g = &kv->groups[i];
     g->window = window;
-    layer->group = i; layer->n_heads = n_heads; layer->dim_k = dim_k; layer->dim_v = dim_v;
+    layer->group = i; layer->n_heads = n_heads;
+    layer->k_bytes = (size_t)dim_k * kv->elem_bytes; layer->v_bytes = (size_t)dim_v * kv->elem_bytes;
     layer->k_at = g->page_bytes;
-    layer->v_at = layer->k_at + (uint64_t)n_heads * LLM__PAGE * dim_k * kv->elem_bytes;
-    g->page_bytes = layer->v_at + (uint64_t)n_heads * LLM__PAGE * dim_v * kv->elem_bytes;
+    layer->v_at = layer->k_at + (uint64_t)n_heads * LLM__PAGE * layer->k_bytes;
+    g->page_bytes = layer->v_at + (uint64_t)n_heads * LLM__PAGE * layer->v_bytes;
     return true;
 }
 
@@ -5209,10 +5249,10 @@ static size_t llm__kv_resume_at(llm__kv *kv, size_t n) {
 
 // The first byte of head h's keys (values) of position p.
 static uint8_t *llm__kv_key(const llm__kv *kv, const llm__kv_layer *l, uint32_t h, size_t p) {
-    return kv->groups[l->group].pages[p / LLM__PAGE] + l->k_at + ((uint64_t)h * LLM__PAGE + p % LLM__PAGE) * l->dim_k * kv->elem_bytes;
+    return kv->groups[l->group].pages[p / LLM__PAGE] + l->k_at + ((uint64_t)h * LLM__PAGE + p % LLM__PAGE) * l->k_bytes;
 }
 static uint8_t *llm__kv_value(const llm__kv *kv, const llm__kv_layer *l, uint32_t h, size_t p) {
-    return kv->groups[l->group].pages[p / LLM__PAGE] + l->v_at + ((uint64_t)h * LLM__PAGE + p % LLM__PAGE) * l->dim_v * kv->elem_bytes;
+    return kv->groups[l->group].pages[p / LLM__PAGE] + l->v_at + ((uint64_t)h * LLM__PAGE + p % LLM__PAGE) * l->v_bytes;
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -6017,8 +6057,8 @@ static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint3
     }
     a.k = k; a.v = v;
     a.head_dim_k = net->dim_k; a.head_dim_v = net->dim_v;
-    a.k_stride = (size_t)net->dim_k * s->kv.elem_bytes;
-    a.v_stride = (size_t)net->dim_v * s->kv.elem_bytes;
+    a.k_stride = pass->kv->k_bytes;
+    a.v_stride = pass->kv->v_bytes;
     a.f16 = s->kv.type == LLM_KV_F16;
     a.scale = net->score_scale;
     a.softcap = net->score_cap;
@@ -6294,7 +6334,7 @@ static uint64_t llm__kv_bytes_at(const llm__state *s, size_t position) {
     for (i = 0; i < s->net->n_layer; i++) {
         const llm__kv_layer *l = &s->kv_layers[i];
         const uint64_t window = s->net->layers[i].window, seen = position + 1;
-        bytes += (window && seen > window ? window : seen) * l->n_heads * (l->dim_k + l->dim_v) * s->kv.elem_bytes;
+        bytes += (window && seen > window ? window : seen) * l->n_heads * (l->k_bytes + l->v_bytes);
     }
     return bytes;
 }
@@ -8926,6 +8966,205 @@ static uint32_t llm__count_scalar(const llm__net *net, const llm__kernels *k) {
     return n + !k->accelerated[net->output.type];
 }
 
+// ---- the roofline: how fast the bytes of one decoded token can be read at all ----
+//
+// Decode reads every weight once and computes on it while it waits, so nothing can decode faster than this machine reads. The bytes are
+// those that a token touches, where they lie, in the order of the file; the threads are those that compute; only the arithmetic is gone.
+
+typedef struct llm__piece { const uint8_t *p; uint64_t n; } llm__piece;
+typedef struct llm__pieces {           // sticky: after the first failure nothing more is added
+    const llm__heap *heap;
+    llm__piece *v;
+    size_t n, cap;
+    uint64_t bytes;                    // of all
+    bool failed;
+} llm__pieces;
+
+#define LLM__PIECE 32768u              // bytes of one stream at a time: small against a tensor, large against a fork-join's end
+
+static void llm__pieces_add(llm__pieces *l, const uint8_t *p, uint64_t n, uint64_t most) {
+    while (n && !l->failed) {
+        const uint64_t take = LLM__MIN(n, most);
+        void *v = l->v;
+        if (!llm__grow(l->heap, &v, &l->cap, l->n + 1, sizeof *l->v)) { l->failed = true; return; }
+        l->v = (llm__piece *)v;
+        l->v[l->n].p = p;
+        l->v[l->n++].n = take;
+        l->bytes += take;
+        p += take;
+        n -= take;
+    }
+}
+static void llm__pieces_add_matrix(llm__pieces *l, const llm__mat *m) {
+    if (m->type != LLM__TYPE_NONE) llm__pieces_add(l, m->data, (uint64_t)m->rows * m->row_bytes, UINT64_MAX);
+}
+// By address, which is their order in the file. They come nearly sorted.
+static void llm__pieces_sort(llm__pieces *l) {
+    size_t i, j;
+    for (i = 1; i < l->n; i++) {
+        const llm__piece x = l->v[i];
+        for (j = i; j > 0 && (uintptr_t)l->v[j - 1].p > (uintptr_t)x.p; j--) l->v[j] = l->v[j - 1];
+        l->v[j] = x;
+    }
+}
+
+// Every matrix that decoding reads, as llm__net.bytes_per_token counts them. Which experts a token picks does not matter here.
+static void llm__weights_of_token(const llm__net *net, llm__pieces *l) {
+    uint32_t i;
+    llm__pieces_add(l, net->embd.data, net->embd.row_bytes, UINT64_MAX);
+    llm__pieces_add_matrix(l, &net->output);
+    for (i = 0; i < net->n_layer; i++) {
+        const llm__layer *L = &net->layers[i];
+        llm__pieces_add_matrix(l, &L->wq);
+        llm__pieces_add_matrix(l, &L->wk);
+        llm__pieces_add_matrix(l, &L->wv);
+        llm__pieces_add_matrix(l, &L->wo);
+        if (net->n_expert) {
+            llm__pieces_add_matrix(l, &L->router);
+            llm__pieces_add(l, L->gate.data, (uint64_t)L->gate_step * net->n_expert_used, UINT64_MAX);
+            llm__pieces_add(l, L->up.data, (uint64_t)L->up_step * net->n_expert_used, UINT64_MAX);
+            llm__pieces_add(l, L->down.data, (uint64_t)L->down_step * net->n_expert_used, UINT64_MAX);
+        } else {
+            llm__pieces_add_matrix(l, &L->gate);
+            llm__pieces_add_matrix(l, &L->up);
+            llm__pieces_add_matrix(l, &L->down);
+        }
+    }
+}
+
+// Keys and values of positions first .. end-1 of one page, in every layer of its group.
+static void llm__kv_of_page(const llm__state *s, uint32_t group, size_t page, uint32_t first, uint32_t end, llm__pieces *l) {
+    const llm__kv_group *g = &s->kv.groups[group];
+    const uint8_t *p = g->pages[page];
+    uint32_t i, h;
+    if (first == 0 && end == LLM__PAGE) { llm__pieces_add(l, p, g->page_bytes, LLM__PIECE); return; }
+    for (i = 0; i < s->net->n_layer; i++) {
+        const llm__kv_layer *kv = &s->kv_layers[i];
+        if (kv->group != group) continue;
+        for (h = 0; h < kv->n_heads; h++) {
+            llm__pieces_add(l, p + kv->k_at + ((uint64_t)h * LLM__PAGE + first) * kv->k_bytes, (end - first) * kv->k_bytes, LLM__PIECE);
+            llm__pieces_add(l, p + kv->v_at + ((uint64_t)h * LLM__PAGE + first) * kv->v_bytes, (end - first) * kv->v_bytes, LLM__PIECE);
+        }
+    }
+}
+// What the last of the n positions in the cache reads there.
+static void llm__kv_of_token(const llm__state *s, size_t n, llm__pieces *l) {
+    uint32_t i;
+    for (i = 0; i < LLM__KV_GROUPS && n; i++) {
+        const llm__kv_group *g = &s->kv.groups[i];
+        const size_t begin = g->window && n > g->window ? n - g->window : 0;
+        size_t page;
+        for (page = begin / LLM__PAGE; g->page_bytes && page * LLM__PAGE < n; page++)
+            llm__kv_of_page(s, i, page, (uint32_t)(LLM__MAX(begin, page * LLM__PAGE) - page * LLM__PAGE),
+                            (uint32_t)LLM__MIN(n - page * LLM__PAGE, (size_t)LLM__PAGE), l);
+    }
+}
+static llm_result llm__bytes_of_token(const llm__state *s, size_t n, llm__pieces *all, llm_error *e) {
+    llm__pieces weights = LLM__ZERO;
+    size_t i;
+    memset(all, 0, sizeof *all);
+    weights.heap = all->heap = s->heap;
+    llm__weights_of_token(s->net, &weights);
+    llm__pieces_sort(&weights);
+    for (i = 0; i < weights.n; i++) llm__pieces_add(all, weights.v[i].p, weights.v[i].n, LLM__PIECE);
+    llm__kv_of_token(s, n, all);
+    llm__free(s->heap, weights.v);
+    if (!weights.failed && !all->failed) return LLM_OK;
+    llm__free(s->heap, all->v);
+    return llm__fail(e, LLM_NO_MEMORY, "no memory for the list of what one token reads");
+}
+
+typedef struct llm__probe_job { const llm__run *run; const llm__pieces *all; uint32_t n_streams; llm__chunks chunks; } llm__probe_job;
+
+// n bytes at each of n_streams places, in steps of four cache lines that the streams share evenly.
+static void llm__read_streams(const llm__vectors *v, const llm__piece *const *from, uint32_t n_streams, size_t n) {
+    const uint32_t lines = 4 / n_streams;
+    const uint8_t *at[4];
+    uint32_t i;
+    for (i = 0; i < 4; i++) at[i] = from[i / lines]->p + i % lines * 64;
+    v->read(at, lines * 64, n / (lines * 64));
+}
+// What a piece has beyond its first `from` bytes: less than four lines, or the part that is longer than its neighbours'.
+static void llm__read_rest(const llm__vectors *v, const llm__piece *piece, size_t from) {
+    uint8_t last[64];
+    const uint8_t *at[4];
+    llm__piece rest;
+    const llm__piece *one = &rest;
+    rest.p = piece->p + from;
+    rest.n = piece->n - from;
+    llm__read_streams(v, &one, 1, (size_t)rest.n);
+    for (from = (size_t)rest.n & ~(size_t)255; from < rest.n; from += 64) {
+        const size_t n = LLM__MIN((size_t)rest.n - from, sizeof last);
+        at[0] = at[1] = at[2] = at[3] = rest.p + from;
+        if (n < sizeof last) {
+            memset(last, 0, sizeof last);
+            memcpy(last, rest.p + from, n);
+            at[0] = at[1] = at[2] = at[3] = last;
+        }
+        v->read(at, 0, 1);
+    }
+}
+// The call goes through a pointer, so the compiler cannot know that nobody wants the answer.
+static void llm__probe_work(void *arg, uint32_t worker) {
+    llm__probe_job *job = (llm__probe_job *)arg;
+    const llm__vectors *v = &job->run->k->v;
+    uint32_t begin, end, i, k, apart;
+    (void)worker;
+    while (llm__chunks_take(&job->chunks, &begin, &end) && !llm__run_cancelled(job->run)) {
+        apart = (end - begin) / job->n_streams;                     // the streams of a chunk are this many pieces away from each other
+        for (i = 0; i < apart; i++) {
+            const llm__piece *from[4];
+            size_t common = SIZE_MAX;
+            for (k = 0; k < job->n_streams; k++) {
+                from[k] = &job->all->v[begin + k * apart + i];
+                common = (size_t)LLM__MIN(from[k]->n, (uint64_t)common);
+            }
+            common &= ~(size_t)255;
+            llm__read_streams(v, from, job->n_streams, common);
+            for (k = 0; k < job->n_streams; k++) if (from[k]->n > common) llm__read_rest(v, from[k], common);
+        }
+        for (i = begin + apart * job->n_streams; i < end; i++) llm__read_rest(v, &job->all->v[i], 0);
+    }
+}
+
+typedef struct llm__probe {
+    llm__run run;
+    const llm_clock *clock;
+    uint32_t turn;                     // passes go with 1, 2 and 4 streams in turn
+    double best;                       // GB/s of the fastest
+} llm__probe;
+
+// One pass of a small model is shorter than a clock can tell: there are as many as fill a millisecond, or 10 GB, which no machine reads
+// in less than a clock's tick.
+static bool llm__probe_pass(llm__probe *p, const llm__pieces *all) {
+    const uint64_t began = llm__now_us(p->clock);
+    uint64_t took = 0, bytes = 0;
+    llm__probe_job job;
+    job.run = &p->run; job.all = all; job.n_streams = 1u << p->turn++ % 3;
+    do {
+        llm__chunks_init(&job.chunks, (uint32_t)all->n, 4, p->run.team->n);
+        llm__team_run(p->run.team, llm__probe_work, &job);
+        bytes += all->bytes;
+        took = llm__now_us(p->clock) - began;
+    } while (took < 1000 && bytes < 10000000000u && !llm__run_cancelled(&p->run));
+    if (took && !llm__run_cancelled(&p->run)) p->best = LLM__MAX(p->best, (double)bytes * 1e-3 / (double)took);
+    return took != 0;
+}
+// Reads what the last of the n positions in the cache reads, until max_us are over, once at least.
+static llm_result llm__probe_run(llm__probe *p, const llm__state *s, size_t n, uint64_t max_us, llm_error *e) {
+    const uint64_t began = llm__now_us(p->clock);
+    llm__pieces all;
+    bool ticks;
+    llm_result r = llm__bytes_of_token(s, n, &all, e);
+    if (r != LLM_OK) return r;
+    do {
+        ticks = llm__probe_pass(p, &all);
+    } while (ticks && !llm__run_cancelled(&p->run) && llm__now_us(p->clock) - began < max_us);
+    llm__free(s->heap, all.v);
+    if (llm__run_cancelled(&p->run)) return llm__fail(e, LLM_CANCELLED, "cancelled");
+    return ticks ? LLM_OK : llm__fail(e, LLM_UNSUPPORTED, "the clock stands still, so nothing can be measured");
+}
+
 //------------------------------------------------------------------------------------------------------------------------------
 // >>public   The functions of llm.h: arguments, the busy flag, the floating-point environment, and the conversation. What computes
 //            stands above.
@@ -8954,6 +9193,7 @@ typedef struct llm__note { char *role, *content; } llm__note;        // one mess
 
 struct llm_ctx {
     llm_model *model;
+    llm__heap heap;                    // the model's, and counted
     llm__state state;
     llm__atomic32 busy, cancel;
     llm_error error;
@@ -8996,6 +9236,10 @@ struct llm_ctx {
     uint64_t call_us;                  // when the call in progress began
     llm_stats_info stats;              // the owner's
     uint64_t kv_bytes_read, runs_in_decode;
+    uint64_t n_allocs;
+    uint32_t spins_seen, sleeps_seen;  // the pool's counts at the last look
+    uint32_t probe_turn;
+    double fastest_decode;             // GB/s of the fastest single token
     llm__atomic32 stats_lock;
     llm_stats_info published;          // what llm_stats copies
 };
@@ -9126,7 +9370,7 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
 
 static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
     llm_model_desc d = LLM__ZERO;
-    llm__heap heap;
+    llm__heap heap = LLM__ZERO;
     llm_model *m;
     llm__gguf_options o = LLM__ZERO;
     llm_result r;
@@ -9271,6 +9515,22 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
 // One caller at a time; the host's floating-point environment is put aside for the length of the call (N0).
 typedef struct llm__call { llm__fpenv fp; } llm__call;
 
+// The pool counts in 32 bits and for all contexts; here the differences add up.
+static void llm__publish_waits(llm_ctx *c) {
+    uint32_t spins, sleeps;
+    llm__pool_waits(c->model->pool, &spins, &sleeps);
+    c->stats.pool_spins += (uint32_t)(spins - c->spins_seen);
+    c->stats.pool_sleeps += (uint32_t)(sleeps - c->sleeps_seen);
+    c->spins_seen = spins;
+    c->sleeps_seen = sleeps;
+}
+// The denominator is whatever was fastest, a token included: no answer is above 100 %.
+static void llm__publish_roofline(llm_ctx *c) {
+    llm_stats_info *s = &c->stats;
+    const double bytes = (double)s->bytes_per_token * (double)s->decode_tokens, most = LLM__MAX(s->probe_gb_s, c->fastest_decode);
+    s->decode_gb_s = s->decode_ms > 0.0 ? bytes * 1e-6 / s->decode_ms : 0.0;
+    s->roofline_pct = s->probe_gb_s > 0.0 ? LLM__MIN(100.0 * s->decode_gb_s / most, 100.0) : 0.0;
+}
 static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
@@ -9289,6 +9549,9 @@ static void llm__publish(llm_ctx *c) {
     s->for_calls_per_token = s->decode_tokens ? (double)c->runs_in_decode / (double)s->decode_tokens : 0.0;
     s->f16_saturated = llm__atomic_load(&c->state.f16_saturated);
     s->n_tensors_scalar = m->n_scalar;
+    s->n_allocs = c->n_allocs;
+    llm__publish_waits(c);
+    llm__publish_roofline(c);
     while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
     c->published = *s;
     llm__atomic_store(&c->stats_lock, 0);
@@ -9327,13 +9590,13 @@ static llm_result llm__leave(llm_ctx *c, const llm__call *call, llm_result r) {
 static void llm__notes_cut(llm_ctx *c, size_t keep) {
     while (c->n_notes > keep) {
         c->n_notes--;
-        llm__free(&c->model->heap, c->notes[c->n_notes].role);
-        llm__free(&c->model->heap, c->notes[c->n_notes].content);
+        llm__free(&c->heap, c->notes[c->n_notes].role);
+        llm__free(&c->heap, c->notes[c->n_notes].content);
     }
 }
 static bool llm__notes_reserve(llm_ctx *c, size_t n) {
     void *p = c->notes;
-    if (!llm__grow(&c->model->heap, &p, &c->cap_notes, n, sizeof *c->notes)) return false;
+    if (!llm__grow(&c->heap, &p, &c->cap_notes, n, sizeof *c->notes)) return false;
     c->notes = (llm__note *)p;
     return true;
 }
@@ -9347,8 +9610,8 @@ static bool llm__note_make(const llm__heap *h, llm__note *note, llm__str role, l
 }
 
 static void llm__ctx_free(llm_ctx *c) {
-    const llm__heap *h = &c->model->heap;
     llm_model *model = c->model;
+    const llm__heap *h = &model->heap;
     llm__notes_cut(c, 0);
     llm__free(h, c->notes);
     llm__state_free(&c->state);
@@ -9384,17 +9647,17 @@ static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
 #ifndef LLM_NO_CHAT
     llm_error reason;
     if (asked) {
-        c->template_text = llm__copy_text(&c->model->heap, llm__str_of(asked));
+        c->template_text = llm__copy_text(&c->heap, llm__str_of(asked));
         if (!c->template_text) return llm__fail(e, LLM_NO_MEMORY, "no memory for the chat template");
     }
     c->chat_result = llm__chat_pick(&c->chat, c->template_text, &c->model->gguf, &c->model->vocab, &reason);
     if (c->chat_result == LLM_OK) return LLM_OK;
     if (asked) return llm__fail(e, c->chat_result, "%s", reason.text);
-    c->chat_reason = llm__copy_text(&c->model->heap, llm__str_of(reason.text));
+    c->chat_reason = llm__copy_text(&c->heap, llm__str_of(reason.text));
     return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
 #else
     c->chat_result = LLM_UNSUPPORTED;
-    c->chat_reason = llm__copy_text(&c->model->heap, llm__str_of("chat templates were left out of this build (LLM_NO_CHAT)"));
+    c->chat_reason = llm__copy_text(&c->heap, llm__str_of("chat templates were left out of this build (LLM_NO_CHAT)"));
     if (asked) return llm__fail(e, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
     return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
 #endif
@@ -9419,14 +9682,18 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     if (!c) { llm__fail(err, LLM_NO_MEMORY, "no memory for the context (%U bytes)", (uint64_t)sizeof *c); return NULL; }
     llm__atomic_add(&m->refs, 1);
     c->model = m;
+    c->heap.a = m->heap.a;
+    c->heap.n_allocs = &c->n_allocs;
+    c->n_allocs = 1;                                                // the context itself
+    llm__pool_waits(m->pool, &c->spins_seen, &c->sleeps_seen);
     c->n_ctx = d.n_ctx;
     c->max_tokens = d.max_tokens;
     c->trust_content = d.trust_content != 0;
-    c->state.heap = &m->heap;
-    c->state.kv.heap = &m->heap;
-    r = llm__state_init(&c->state, &m->net, &m->kernels, &m->heap, d.n_ctx, d.n_batch, m->pool->n_workers, d.kv_type, err);
-    if (r == LLM_OK) r = llm__sampler_set(&c->sampler, &m->heap, &d.sampling, m->net.n_vocab, err);
-    if (r == LLM_OK) r = llm__stops_set(&c->stops, &m->heap, d.stop, d.n_stop, err);
+    c->state.heap = &c->heap;
+    c->state.kv.heap = &c->heap;
+    r = llm__state_init(&c->state, &m->net, &m->kernels, &c->heap, d.n_ctx, d.n_batch, m->pool->n_workers, d.kv_type, err);
+    if (r == LLM_OK) r = llm__sampler_set(&c->sampler, &c->heap, &d.sampling, m->net.n_vocab, err);
+    if (r == LLM_OK) r = llm__stops_set(&c->stops, &c->heap, d.stop, d.n_stop, err);
     if (r == LLM_OK) r = llm__open_chat(c, d.chat_template, err);
     if (r != LLM_OK) { llm__ctx_free(c); return NULL; }
     llm__publish(c);
@@ -9454,7 +9721,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);
     if (llm__gguf_changed(&m->gguf))
         return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
-    if (!llm__tokens_add(&m->heap, &c->past, tokens, n)) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for %U tokens", (uint64_t)n);
+    if (!llm__tokens_add(&c->heap, &c->past, tokens, n)) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for %U tokens", (uint64_t)n);
     r = llm__state_scratch(s, &c->error);
     if (r == LLM_OK) {
         team = llm__team_take(m->pool);
@@ -9475,10 +9742,13 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     c->n_cached = c->n_seen = c->past.n;
     c->stats.reevaluated_tokens += again;
     if (ev.n == 1) {
+        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin);
+        const double ms = llm__ms_since(m, start);
         c->stats.decode_tokens++;
-        c->stats.decode_ms += llm__ms_since(m, start);
-        c->kv_bytes_read += llm__kv_bytes_at(s, begin);
+        c->stats.decode_ms += ms;
+        c->kv_bytes_read += kv_bytes;
         c->runs_in_decode += team.n_runs;
+        if (ms > 0.0) c->fastest_decode = LLM__MAX(c->fastest_decode, (double)(m->net.bytes_per_token + kv_bytes) * 1e-6 / ms);
     } else {
         c->stats.prefill_tokens += ev.n;
         c->stats.prefill_ms += llm__ms_since(m, start);
@@ -9538,7 +9808,7 @@ static llm_result llm__eval_tokens(llm_ctx *c, const llm_token *tokens, size_t n
     if (r != LLM_OK || n == 0) return r;
     if (c->fresh)
         return llm__fail(&c->error, LLM_BAD_STATE, "input of llm_say or llm_feed is waiting: call llm_next, or llm_rewind to drop it");
-    if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n + n)) return llm__no_memory_for_text(c);
+    if (!llm__tokens_reserve(&c->heap, &c->base, c->past.n + n)) return llm__no_memory_for_text(c);
     if (n > 1) llm__stats_reset(c);
     r = llm__advance(c, tokens, n, all ? n : 1, all, true);
     if (r == LLM_OK) llm__all_raw(c);
@@ -9590,7 +9860,7 @@ LLM__PUBLIC llm_token llm_sample(llm_ctx *c) {
 // (a template's, say) brings it or not.
 static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, const llm__span *plain, size_t n_plain) {
     const llm__vocab *v = &c->model->vocab;
-    const llm__heap *h = &c->model->heap;
+    const llm__heap *h = &c->heap;
     const llm_token bos = v->special[LLM_BOS];
     const bool wants_bos = t->n == 0 && v->add_bos && bos != LLM_NO_TOKEN;
     const unsigned flags = LLM_PARSE_SPECIAL | (t->n ? (unsigned)LLM_NO_SPACE_PREFIX : 0u);
@@ -9616,7 +9886,7 @@ static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, co
 #ifndef LLM_NO_CHAT
 // Appends the first n_notes messages as the template writes them. content_end: tokens up to the end of the last message's content.
 static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, bool ask, size_t *content_end) {
-    const llm__heap *h = &c->model->heap;
+    const llm__heap *h = &c->heap;
     llm__prompt p;
     llm_message *m = LLM__NEW(h, llm_message, n_notes + 1);
     llm__tokens content = LLM__ZERO;
@@ -9648,7 +9918,7 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
 // The whole conversation as tokens: base, messages, text fed since. The prompt for an answer ends it if the last word was a message.
 static llm_result llm__target(llm_ctx *c, llm__tokens *t) {
     llm_result r = LLM_OK;
-    if (!llm__tokens_add(&c->model->heap, t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
+    if (!llm__tokens_add(&c->heap, t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
     if (c->n_notes) r = llm__append_notes(c, t, c->n_notes, c->raw.n == 0, NULL);
     if (r == LLM_OK && c->raw.n) r = llm__append_text(c, t, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
     return r;
@@ -9657,7 +9927,7 @@ static llm_result llm__target(llm_ctx *c, llm__tokens *t) {
 // Messages and fed text so far become base tokens, so that what comes now stands after them. What of it had been answered stays
 // marked as such: up to where it agrees with the answered messages alone.
 static llm_result llm__bake(llm_ctx *c) {
-    const llm__heap *h = &c->model->heap;
+    const llm__heap *h = &c->heap;
     llm__tokens all = LLM__ZERO, settled = LLM__ZERO;
     llm_result r = LLM_OK;
     if (!llm__tokens_add(h, &all, c->base.v, c->base.n) || !llm__tokens_add(h, &settled, c->base.v, c->base_settled))
@@ -9685,19 +9955,19 @@ static llm_result llm__settle_answer(llm_ctx *c) {
     if (!c->answering) return LLM_OK;
     if (c->n_notes) {
         if (!llm__notes_reserve(c, c->n_notes + 1)
-            || !llm__note_make(&c->model->heap, &c->notes[c->n_notes], llm__str_of("assistant"),
+            || !llm__note_make(&c->heap, &c->notes[c->n_notes], llm__str_of("assistant"),
                                llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n)))
             return llm__no_memory_for_text(c);
         c->notes_settled = ++c->n_notes;
     } else if (c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING) {         // the stop string itself is not part of it
         llm__tokens t = LLM__ZERO;
-        if (!llm__tokens_add(&c->model->heap, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
+        if (!llm__tokens_add(&c->heap, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
         if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), NULL, 0);
-        if (r != LLM_OK) { llm__free(&c->model->heap, t.v); return r; }
-        llm__free(&c->model->heap, c->base.v);
+        if (r != LLM_OK) { llm__free(&c->heap, t.v); return r; }
+        llm__free(&c->heap, c->base.v);
         c->base = t;
     } else {
-        if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
+        if (!llm__tokens_reserve(&c->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
         llm__base_from_past(c);
     }
     c->base_settled = c->base.n;
@@ -9710,7 +9980,7 @@ static llm_result llm__text_ready(llm_ctx *c) {
     return LLM_OK;
 }
 static llm_result llm__queue_message(llm_ctx *c, const char *role, const char *text) {
-    const llm__heap *h = &c->model->heap;
+    const llm__heap *h = &c->heap;
     llm__note note;
     llm_result r = llm__text_ready(c);
     if (r != LLM_OK) return r;
@@ -9740,10 +10010,10 @@ static llm_result llm__queue_text(llm_ctx *c, const char *text, size_t n) {
     llm_result r = llm__text_ready(c);
     if (r != LLM_OK) return r;
     if (n && !text) return llm__fail(&c->error, LLM_BAD_ARG, "llm_feed: the text is NULL");
-    if (!llm__string_room(&c->model->heap, &c->raw, n)) return llm__no_memory_for_text(c);
+    if (!llm__string_room(&c->heap, &c->raw, n)) return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
     if (r != LLM_OK) return r;
-    llm__string_add(&c->model->heap, &c->raw, text, n);
+    llm__string_add(&c->heap, &c->raw, text, n);
     c->fresh = true;
     return LLM_OK;
 }
@@ -9759,7 +10029,7 @@ LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
 // The first `keep` answered messages as tokens, with the prompt for an answer; where the content of the last of them ends.
 static llm_result llm__notes_as_tokens(llm_ctx *c, size_t keep, llm__tokens *t, size_t *end) {
     t->n = 0;
-    if (!llm__tokens_add(&c->model->heap, t, c->base.v, c->base_settled)) return llm__no_memory_for_text(c);
+    if (!llm__tokens_add(&c->heap, t, c->base.v, c->base_settled)) return llm__no_memory_for_text(c);
     return llm__append_notes(c, t, keep, true, end);
 }
 // How many answered messages end within the first n tokens, and whether these tokens are what the template makes of them, or the
@@ -9780,7 +10050,7 @@ static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *
         r = llm__notes_as_tokens(c, low, &t, &end);
         *fits = r == LLM_OK && n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
     }
-    llm__free(&c->model->heap, t.v);
+    llm__free(&c->heap, t.v);
     return r == LLM_NO_MEMORY ? r : LLM_OK;
 }
 static llm_result llm__rewind(llm_ctx *c, size_t n) {
@@ -9796,7 +10066,7 @@ static llm_result llm__rewind(llm_ctx *c, size_t n) {
         llm__all_raw(c);
         return LLM_OK;
     }
-    if (!llm__tokens_reserve(&c->model->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
+    if (!llm__tokens_reserve(&c->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
     r = llm__settle_answer(c);
     if (r == LLM_OK) r = llm__messages_until(c, n, &keep, &fits);
     if (r != LLM_OK) return r;
@@ -9829,19 +10099,45 @@ LLM__PUBLIC void llm_trim(llm_ctx *c) {
     llm__leave(c, &call, LLM_DONE);
 }
 
+static llm_result llm__probe_ctx(llm_ctx *c, uint32_t max_ms, double *gb_s) {
+    llm_model *m = c->model;
+    llm__team team;
+    llm__probe p = LLM__ZERO;
+    llm_result r;
+    if (llm__gguf_changed(&m->gguf))
+        return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+    team = llm__team_take(m->pool);
+    p.run.team = &team; p.run.k = &m->kernels; p.run.cancel = &c->cancel;
+    p.clock = &m->clock;
+    p.turn = c->probe_turn;
+    r = llm__probe_run(&p, &c->state, c->n_cached, (uint64_t)(max_ms ? max_ms : 200) * 1000, &c->error);
+    llm__team_give(&team);
+    if (r != LLM_OK) return r;
+    c->probe_turn = p.turn % 3;
+    c->stats.probe_gb_s = LLM__MAX(c->stats.probe_gb_s, p.best);
+    if (gb_s) *gb_s = p.best;
+    return LLM_OK;
+}
+LLM__PUBLIC llm_result llm_probe(llm_ctx *c, uint32_t max_ms, double *gb_s) {
+    llm__call call;
+    if (!c) return LLM_BAD_ARG;
+    if (!llm__enter(c, &call)) return LLM_BUSY;
+    return llm__leave(c, &call, llm__probe_ctx(c, max_ms, gb_s));
+}
+
 // ---- settings ----
 
 LLM__PUBLIC llm_result llm_set_sampling(llm_ctx *c, const llm_sampling *sampling) {
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    return llm__leave(c, &call, llm__sampler_set(&c->sampler, &c->model->heap, sampling, c->model->net.n_vocab, &c->error));
+    return llm__leave(c, &call, llm__sampler_set(&c->sampler, &c->heap, sampling, c->model->net.n_vocab, &c->error));
 }
 LLM__PUBLIC llm_result llm_set_stop(llm_ctx *c, const char *const *stop, uint32_t n) {
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    return llm__leave(c, &call, llm__stops_set(&c->stops, &c->model->heap, stop, n, &c->error));
+    return llm__leave(c, &call, llm__stops_set(&c->stops, &c->heap, stop, n, &c->error));
 }
 LLM__PUBLIC llm_result llm_set_max_tokens(llm_ctx *c, uint32_t n) {
     llm__call call;
@@ -9880,7 +10176,7 @@ static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
 
 // Evaluates the waiting input. On failure it is dropped, and the past is what it was.
 static llm_result llm__begin_answer(llm_ctx *c) {
-    const llm__heap *h = &c->model->heap;
+    const llm__heap *h = &c->heap;
     llm__tokens target = LLM__ZERO, before = LLM__ZERO;
     llm_result r = llm__target(c, &target);
     llm__stats_reset(c);
@@ -9927,7 +10223,7 @@ static void llm__open_answer(llm_ctx *c) {
 // Samples one token and appends its text to what is held.
 static llm_result llm__one_token(llm_ctx *c) {
     const llm__vocab *v = &c->model->vocab;
-    const llm__heap *h = &c->model->heap;
+    const llm__heap *h = &c->heap;
     llm_token token;
     size_t n, used, stop;
     llm_result r = llm__ensure_logits(c);
@@ -9953,7 +10249,7 @@ static llm_result llm__one_token(llm_ctx *c) {
 // Moves what may be shown of the held text into c->piece: whole characters, nothing that may become a stop string. Once the answer is over
 // the rest goes out too, a broken character as U+FFFD; at a limit, where it may go on, a broken character waits.
 static llm_result llm__cut_piece(llm_ctx *c) {
-    const llm__heap *h = &c->model->heap;
+    const llm__heap *h = &c->heap;
     const bool over = c->ended != LLM_STOP_NONE && c->ended != LLM_STOP_LIMIT;
     size_t n = c->ended ? c->held.n : c->held.n - c->n_hold, clean;
     if (!over) n = llm__utf8_whole(c->held.p, n);

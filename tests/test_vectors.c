@@ -4,6 +4,10 @@
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include "test.h"
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <sys/resource.h>
+#endif
 
 // What is computed here for comparison must be computed as it stands, whatever the command line says.
 #if defined(__clang__)
@@ -855,6 +859,32 @@ static void test_attention(const llm__vectors *v) {
     free(t); free(c.k); free(c.v); free(c.k16); free(c.v16);
 }
 
+// The loads of `read` are wanted by nobody; they have to happen all the same. Each touches a page of its own, and the system counts.
+static void test_read_happens(const llm__vectors *v) {
+#if defined(__linux__)
+    enum { PAGE = 4096, PER_STREAM = 64, BYTES = 4 * PER_STREAM * PAGE };
+    struct rusage before, after;
+    const uint8_t *at[4], *p = (const uint8_t *)mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int i;
+    SECTION("reading");
+    if (!CHECK((const void *)p != MAP_FAILED)) return;
+    madvise((void *)(uintptr_t)p, BYTES, MADV_NOHUGEPAGE);
+    for (i = 0; i < 4; i++) at[i] = p + i * PER_STREAM * PAGE;
+    getrusage(RUSAGE_SELF, &before);
+    v->read(at, PAGE, PER_STREAM);
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_minflt - before.ru_minflt >= 4 * PER_STREAM);
+    getrusage(RUSAGE_SELF, &before);
+    v->read(at, PAGE, PER_STREAM);
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_minflt - before.ru_minflt < PER_STREAM);
+    munmap((void *)(uintptr_t)p, BYTES);
+#else
+    (void)v;
+    test_lacks("no count of page faults");
+#endif
+}
+
 int main(int argc, char **argv) {
     const llm__fpenv env = llm__fp_enter();                         // a program linked with -ffast-math starts with FTZ set
     llm__vectors v;
@@ -864,11 +894,11 @@ int main(int argc, char **argv) {
     test_sqrt();
     sweep(argc > 1 && strcmp(argv[1], "--all") == 0 ? 1 : 1009);
     llm__vectors_scalar(&v);
-    test_kernels(&v); test_halves(&v); test_matmul(&v); test_attention(&v);
+    test_kernels(&v); test_halves(&v); test_matmul(&v); test_attention(&v); test_read_happens(&v);
 #if LLM__HAS_AVX2
     if (llm__isa_on_cpu(LLM_ISA_AVX2)) {
         llm__vectors_avx2(&v);
-        test_kernels(&v); test_halves(&v); test_matmul(&v); test_attention(&v);
+        test_kernels(&v); test_halves(&v); test_matmul(&v); test_attention(&v); test_read_happens(&v);
     } else {
         test_lacks("AVX2");
     }
