@@ -270,7 +270,8 @@ LLM_API size_t llm_meta(const llm_model *model, const char *key, char *buf, size
 typedef enum llm_kv_type {
     LLM_KV_F16 = 0,
     LLM_KV_F32 = 1,
-    LLM_KV_Q8_0 = 2,             /* not available yet: LLM_UNSUPPORTED */
+    LLM_KV_Q8_0 = 2,             /* 8.5 bits each in blocks of 32, a head's last block filled up; layers whose keys have biases above 16,
+                                    as Qwen2's do, keep their keys in F16 */
     LLM_KV_FORCE_INT = 0x7fffffff
 } llm_kv_type;
 
@@ -297,7 +298,7 @@ typedef struct llm_ctx_desc {    /* zeroed = defaults */
     uint32_t n_ctx;              /* a limit, never a reservation          (0 = 4096, at most what the model was trained for) */
     uint32_t n_batch;            /* tokens per prefill pass                                                      (0 = 512) */
     uint32_t max_tokens;         /* per answer                                            (0 = until the context is full) */
-    llm_kv_type  kv_type;
+    llm_kv_type  kv_type;        /* how keys and values are kept: each has the same bits everywhere, and no two have the same */
     llm_sampling sampling;
     const char *const *stop;     /* the answer ends before any of these strings */
     uint32_t    n_stop;
@@ -402,7 +403,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
     uint64_t prefill_tokens, decode_tokens, reused_tokens, reevaluated_tokens;
     uint64_t weight_bytes, kv_bytes, scratch_bytes;                 /* in the model; in the context now */
     uint64_t bytes_per_token;    /* weights + KV read, mean over this answer's decode */
-    uint64_t f16_saturated;      /* K or V values beyond the range of F16 */
+    uint64_t f16_saturated;      /* K or V values beyond the range of F16, and scales of Q8_0 */
     double   for_calls_per_token;          /* fork-joins, mean over this answer's decode */
     uint32_t n_tensors_scalar, reserved;   /* matrices without an accelerated kernel */
     double   probe_gb_s;         /* the fastest pass of llm_probe so far                        (0 = it has not been called) */

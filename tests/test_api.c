@@ -325,7 +325,6 @@ static void context_fields(void) {
     llm_ctx *c;
     int k;
     SECTION("fields of llm_ctx_desc");
-    memset(&d, 0, sizeof d); d.kv_type = LLM_KV_Q8_0;        refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, NULL);
     memset(&d, 0, sizeof d); d.kv_type = (llm_kv_type)17;    refuse_open(m, &d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
     memset(&d, 0, sizeof d); d.template_json = "{}";         refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "template_json");
     memset(&d, 0, sizeof d); d.grammar = "root ::= \"a\"";   refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "grammar");
