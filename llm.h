@@ -40,11 +40,12 @@
 
    THREADS
      One thread at a time per context, any thread; functions that take it const belong to that thread too. A second caller of
-     the others is turned away at once with LLM_BUSY (or NULL, LLM_FAILED, LLM_NO_TOKEN) and disturbs nothing, not even
-     llm_last_error. llm_cancel and llm_stats may be called from any thread at any time between open and close; llm_cancel also
-     from a signal handler. Several contexts of one model may compute at the same time: the model's worker threads serve one of
-     them, the others compute on the thread that called. Callbacks must not call back into the same model or context; the log
-     and progress callbacks come on the thread that called the library; the allocator and the reader must be thread-safe.
+     the others is turned away at once with LLM_BUSY (or NULL, LLM_FAILED, LLM_NO_TOKEN, or nothing done) and disturbs nothing,
+     not even llm_last_error. llm_cancel and llm_stats may be called from any thread at any time between open and close;
+     llm_cancel also from a signal handler. Several contexts of one model may compute at the same time: the model's worker
+     threads serve one of them, the others compute on the thread that called. Callbacks must not call back into the same model
+     or context; the log and progress callbacks come on the thread that called the library; the allocator and the reader must
+     be thread-safe.
      Library threads block all signals and sleep between calls.
 
    ERRORS
@@ -269,7 +270,8 @@ LLM_API size_t llm_meta(const llm_model *model, const char *key, char *buf, size
 typedef enum llm_kv_type {
     LLM_KV_F16 = 0,
     LLM_KV_F32 = 1,
-    LLM_KV_Q8_0 = 2,             /* not available yet: LLM_UNSUPPORTED */
+    LLM_KV_Q8_0 = 2,             /* 8.5 bits each in blocks of 32, a head's last block filled up; layers whose keys have biases above 16,
+                                    as Qwen2's do, keep their keys in F16 */
     LLM_KV_FORCE_INT = 0x7fffffff
 } llm_kv_type;
 
@@ -296,7 +298,7 @@ typedef struct llm_ctx_desc {    /* zeroed = defaults */
     uint32_t n_ctx;              /* a limit, never a reservation          (0 = 4096, at most what the model was trained for) */
     uint32_t n_batch;            /* tokens per prefill pass                                                      (0 = 512) */
     uint32_t max_tokens;         /* per answer                                            (0 = until the context is full) */
-    llm_kv_type  kv_type;
+    llm_kv_type  kv_type;        /* how keys and values are kept: each has the same bits everywhere, and no two have the same */
     llm_sampling sampling;
     const char *const *stop;     /* the answer ends before any of these strings */
     uint32_t    n_stop;
@@ -353,6 +355,10 @@ LLM_API size_t       llm_past    (const llm_ctx *ctx);                          
 /* Forgets all but the first n_past tokens, the messages that end after them, and input that waits. What a sliding window has given back
    is evaluated again when it is needed. n_past 0 needs no memory. */
 LLM_API llm_result   llm_rewind  (llm_ctx *ctx, size_t n_past);
+/* Gives back the scratch and every page of keys and values that holds nothing of the past; the next call that computes asks for them anew
+   and gives the same bits. The past stays, with what a window keeps for rewinding. The logits go: llm_logits returns NULL until the next
+   evaluation, and llm_sample and llm_next evaluate the last token again if they need them. Does nothing while another thread is in. */
+LLM_API void         llm_trim    (llm_ctx *ctx);
 
 /* ---- vocabulary and templates: the return value is the length needed, so truncation is visible; NULL with cap 0 measures ------ */
 
@@ -397,11 +403,23 @@ typedef struct llm_stats_info {  /* grows only at its end */
     uint64_t prefill_tokens, decode_tokens, reused_tokens, reevaluated_tokens;
     uint64_t weight_bytes, kv_bytes, scratch_bytes;                 /* in the model; in the context now */
     uint64_t bytes_per_token;    /* weights + KV read, mean over this answer's decode */
-    uint64_t f16_saturated;      /* K or V values beyond the range of F16 */
+    uint64_t f16_saturated;      /* K or V values beyond the range of F16, and scales of Q8_0 */
     double   for_calls_per_token;          /* fork-joins, mean over this answer's decode */
     uint32_t n_tensors_scalar, reserved;   /* matrices without an accelerated kernel */
+    double   probe_gb_s;         /* the fastest pass of llm_probe so far                        (0 = it has not been called) */
+    double   decode_gb_s;        /* bytes_per_token by the time of this answer's decode */
+    double   roofline_pct;       /* decode_gb_s against the fastest pass so far of llm_probe or of a single token, so never above 100
+                                    (0 = llm_probe has not been called) */
+    uint64_t pool_spins, pool_sleeps;      /* how the waits of the model's threads ended since llm_open: while spinning, after sleeping */
+    uint64_t n_allocs;           /* memory requests of this context since llm_open */
 } llm_stats_info;
 LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
+
+/* How fast this machine reads what one decoded token reads: the weights of a token in the order of the file and the keys and values of the
+   past, with the model's threads and the widest loads, 1, 2 and 4 streams in turn, and nothing else. Passes go on until max_ms are over
+   (0 = 200), one at least; a file that is not in memory yet is read from disk by the first. The fastest counts: 1e9 bytes per second in
+   *gb_s (may be NULL) and in llm_stats. Decode cannot be faster; roofline_pct says how near it comes. Changes nothing of the context. */
+LLM_API llm_result llm_probe(llm_ctx *ctx, uint32_t max_ms, double *gb_s);
 
 /* ---- about the library ----------------------------------------------------------------------------------------------------------- */
 

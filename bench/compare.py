@@ -72,7 +72,9 @@ class Stats(C.Structure):
                 ("prefill_tokens", C.c_uint64), ("decode_tokens", C.c_uint64), ("reused_tokens", C.c_uint64),
                 ("reevaluated_tokens", C.c_uint64), ("weight_bytes", C.c_uint64), ("kv_bytes", C.c_uint64),
                 ("scratch_bytes", C.c_uint64), ("bytes_per_token", C.c_uint64), ("f16_saturated", C.c_uint64),
-                ("for_calls_per_token", C.c_double), ("n_tensors_scalar", C.c_uint32), ("reserved", C.c_uint32)]
+                ("for_calls_per_token", C.c_double), ("n_tensors_scalar", C.c_uint32), ("reserved", C.c_uint32),
+                ("probe_gb_s", C.c_double), ("decode_gb_s", C.c_double), ("roofline_pct", C.c_double),
+                ("pool_spins", C.c_uint64), ("pool_sleeps", C.c_uint64), ("n_allocs", C.c_uint64)]
 
 
 def build_ours(cc, folder, cppflags):

@@ -189,7 +189,7 @@ enum { MAX_STOPS = 16 };
 typedef struct options {
     const char *model, *prompt, *file, *system, *chat_template, *isa, *kv, *key;
     const char *stops[MAX_STOPS];
-    uint32_t n_stops, max_tokens, threads, ctx, batch, top_k, n_prompt, n_gen, depth, reps;
+    uint32_t n_stops, max_tokens, threads, ctx, batch, top_k, n_prompt, n_gen, depth, rounds;
     uint64_t seed;
     double temp, top_p, min_p;
     int raw, json, read, quiet, verbose, help;
@@ -226,11 +226,12 @@ static const rule rules[] = {
     { BENCH,   "--prompt",   "N",    A_COUNT, AT(n_prompt),      1, LOTS, "tokens to prefill (128)" },
     { BENCH,   "--gen",      "N",    A_COUNT, AT(n_gen),         1, LOTS, "tokens to decode (64)" },
     { BENCH,   "--depth",    "N",    A_COUNT, AT(depth),         0, LOTS, "tokens that are in the context before (0)" },
-    { BENCH,   "--reps",     "N",    A_COUNT, AT(reps),          1, 1000, "repetitions; the median counts (3)" },
+    { BENCH,   "--rounds",   "N",    A_COUNT, AT(rounds),        1, 1000, "prefills and decodes; medians count (5)" },
+    { BENCH,   "--reps",     "N",    A_COUNT, AT(rounds),        1, 1000, "another name for --rounds" },
     { COMPUTE, "--batch",    "N",    A_COUNT, AT(batch),         1, LOTS, "tokens per prefill pass (512)" },
     { COMPUTE, "--threads",  "N",    A_COUNT, AT(threads),       0, 256,  "workers, this thread included (0 = one per core)" },
     { COMPUTE, "--isa",      "NAME", A_TEXT,  AT(isa),           0, 0,    "force an instruction set: scalar, avx2, ... (the best)" },
-    { COMPUTE, "--kv",       "TYPE", A_TEXT,  AT(kv),            0, 0,    "f16 or f32: how keys and values are kept (f16)" },
+    { COMPUTE, "--kv",       "TYPE", A_TEXT,  AT(kv),            0, 0,    "f16, f32 or q8_0: how keys and values are kept (f16)" },
     { ALL,     "--read",     NULL,   NOTHING, AT(read),          0, 0,    "read the file into memory instead of mapping it" },
     { INFO,    "--key",      "KEY",  A_TEXT,  AT(key),           0, 0,    "print the value of one metadata key and nothing else" },
     { SILENT,  "--json",     NULL,   NOTHING, AT(json),          0, 0,    "one JSON object on stdout" },
@@ -250,7 +251,7 @@ static void options_default(options *o) {
     o->seed = s.seed;
     o->n_prompt = 128;
     o->n_gen = 64;
-    o->reps = 3;
+    o->rounds = 5;
 }
 
 // Digits only: no sign, no space, no "1e3".
@@ -382,9 +383,11 @@ static int kv_named(const char *name, llm_kv_type *out) {
     *out = LLM_KV_F16;
     if (!name || same_name(name, "f16")) return 1;
     if (same_name(name, "f32")) { *out = LLM_KV_F32; return 1; }
-    complain("--kv wants f16 or f32, not '%s'", name);
+    if (same_name(name, "q8_0") || same_name(name, "q8")) { *out = LLM_KV_Q8_0; return 1; }
+    complain("--kv wants f16, f32 or q8_0, not '%s'", name);
     return 0;
 }
+static const char *kv_name(llm_kv_type type) { return type == LLM_KV_F32 ? "f32" : type == LLM_KV_Q8_0 ? "q8_0" : "f16"; }
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>session   A model and a conversation as the options want them; progress on a terminal; staged timing.
@@ -1049,9 +1052,20 @@ static int command_info(session *s) {
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>bench   Speed on this machine. Tokens, not text: a file without a vocabulary can be measured too.
+// >>bench   Speed on this machine, next to what the machine can read. Tokens, not text: a file without a vocabulary can be measured too.
+//           Kernels that are wrong must not look fast: a continuation is checked, and when it fails no speed is claimed.
 
-typedef struct measured { double prefill_tok_s, decode_tok_s, first_token_ms; } measured;
+enum { MIN_PAIRS = 5, PROBE_MS = 60, CHECK_PROMPT = 10 };
+
+typedef struct bench {
+    double prefill_tok_s, decode_tok_s, first_token_ms, prefill_spread_pct, decode_spread_pct;
+    double fastest_decode_tok_s, read_gb_s, decode_gb_s, roofline_pct, check_distance;
+    char cpu[128];
+    llm_info info;
+    llm_stats_info stats;
+    uint64_t bytes_per_token, peak_rss_bytes;
+    uint32_t n_checked;
+} bench;
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -1065,6 +1079,11 @@ static double median(double *v, uint32_t n, double *spread_pct) {
     if (spread_pct) *spread_pct = m > 0 ? 100 * (v[n - 1] - v[0]) / m : 0;
     return m;
 }
+static void *room_for(size_t n, size_t each) {
+    void *p = n <= (size_t)-1 / each ? malloc(n * each) : NULL;
+    if (!p) { complain("out of memory"); exit(EXIT_FAILED); }
+    return p;
+}
 
 // The same ids in every run and on every machine.
 static void bench_tokens(llm_token *out, uint32_t n, uint32_t n_vocab) {
@@ -1075,71 +1094,192 @@ static void bench_tokens(llm_token *out, uint32_t n, uint32_t n_vocab) {
         out[i] = (llm_token)((state >> 33) % n_vocab);
     }
 }
-
-// One prefill and one decode from `depth` positions on. Returns 0 after a complaint.
-static int bench_once(session *s, const llm_token *prompt, measured *m) {
-    double start, first;
-    llm_token token;
-    uint32_t i;
-    if (llm_rewind(s->ctx, s->o.depth) < 0) goto failed;
-    start = now_ms();
-    if (llm_eval(s->ctx, prompt, s->o.n_prompt) < 0) goto failed;
-    m->prefill_tok_s = per_second(s->o.n_prompt, now_ms() - start);
-    token = llm_sample(s->ctx);
-    if (token == LLM_NO_TOKEN) goto failed;
-    first = now_ms();
-    m->first_token_ms = first - start;
-    for (i = 0; i < s->o.n_gen; i++) {
-        if (llm_eval(s->ctx, &token, 1) < 0) goto failed;
-        token = llm_sample(s->ctx);
-        if (token == LLM_NO_TOKEN) goto failed;
-    }
-    m->decode_tok_s = per_second(s->o.n_gen, now_ms() - first);
-    return 1;
-failed:
+// The library's word for what went wrong. Returns 0, as those who fail do.
+static int bench_failed(session *s, const llm_ctx *ctx) {
     progress_erase(s);
-    complain("%s", llm_last_error(s->ctx)->text);
+    complain("%s", llm_last_error(ctx)->text);
     return 0;
 }
 
-typedef struct bench {
-    double prefill_tok_s, decode_tok_s, first_token_ms, prefill_spread_pct, decode_spread_pct;
-    char cpu[128];
-    llm_info info;
-    llm_stats_info stats;
-    uint64_t bytes_per_token, peak_rss_bytes;
-} bench;
-
-static int bench_measure(session *s, bench *b) {
-    uint32_t reps = s->o.reps, i, n = s->o.depth + s->o.n_prompt;
-    double *prefill = (double *)malloc(3 * (size_t)reps * sizeof(double)), *decode, *first;
-    llm_token *tokens = (llm_token *)malloc((size_t)n * sizeof *tokens);
-    measured m;
-    int good;
-    if (!prefill || !tokens) { complain("out of memory"); exit(EXIT_FAILED); }
-    decode = prefill + reps;
-    first = decode + reps;
-    bench_tokens(tokens, n, b->info.n_vocab);
-    good = s->o.depth == 0 || llm_eval(s->ctx, tokens, s->o.depth) >= 0;
-    if (!good) { progress_erase(s); complain("%s", llm_last_error(s->ctx)->text); }
-    good = good && bench_once(s, tokens + s->o.depth, &m);      // not counted: pages of the file and of the scratch come in
-    for (i = 0; good && i < reps; i++) {
-        good = bench_once(s, tokens + s->o.depth, &m);
-        prefill[i] = m.prefill_tok_s;
-        decode[i] = m.decode_tok_s;
-        first[i] = m.first_token_ms;
+static int bench_prefill(session *s, const llm_token *prompt, double *tok_s, double *first_token_ms) {
+    double start;
+    if (llm_rewind(s->ctx, s->o.depth) < 0) return bench_failed(s, s->ctx);
+    start = now_ms();
+    if (llm_eval(s->ctx, prompt, s->o.n_prompt) < 0) return bench_failed(s, s->ctx);
+    *tok_s = per_second(s->o.n_prompt, now_ms() - start);
+    if (llm_sample(s->ctx) == LLM_NO_TOKEN) return bench_failed(s, s->ctx);
+    *first_token_ms = now_ms() - start;
+    return 1;
+}
+// From the end of the prompt on.
+static int bench_decode(session *s, double *tok_s) {
+    double start;
+    llm_token token;
+    uint32_t i;
+    if (llm_rewind(s->ctx, (size_t)s->o.depth + s->o.n_prompt) < 0) return bench_failed(s, s->ctx);
+    token = llm_sample(s->ctx);
+    start = now_ms();
+    for (i = 0; i < s->o.n_gen && token != LLM_NO_TOKEN; i++) {
+        if (llm_eval(s->ctx, &token, 1) < 0) return bench_failed(s, s->ctx);
+        token = llm_sample(s->ctx);
     }
+    if (token == LLM_NO_TOKEN) return bench_failed(s, s->ctx);
+    *tok_s = per_second(s->o.n_gen, now_ms() - start);
+    return 1;
+}
+
+// Rounds of prefill, decode and a probe of what a token reads, so that all three meet the same neighbours and the same heat. Where rounds
+// are few, decode and probe go on in pairs.
+static int bench_rounds(session *s, bench *b, const llm_token *prompt, double *prefill, double *decode, double *first) {
+    const uint32_t rounds = s->o.rounds, pairs = rounds > MIN_PAIRS ? rounds : MIN_PAIRS;
+    double gb_s, tok_s, ms;
+    uint32_t i;
+    if (!bench_prefill(s, prompt, &tok_s, &ms) || !bench_decode(s, &tok_s)) return 0;      // not counted: pages of the file come in
+    for (i = 0; i < pairs; i++) {
+        if (i < rounds && !bench_prefill(s, prompt, &prefill[i], &first[i])) return 0;
+        if (!bench_decode(s, &tok_s)) return 0;
+        if (i < rounds) decode[i] = tok_s;
+        if (tok_s > b->fastest_decode_tok_s) b->fastest_decode_tok_s = tok_s;
+        if (llm_probe(s->ctx, PROBE_MS, &gb_s) < 0) return bench_failed(s, s->ctx);
+        if (gb_s > b->read_gb_s) b->read_gb_s = gb_s;
+    }
+    return 1;
+}
+static int bench_measure(session *s, bench *b) {
+    const uint32_t rounds = s->o.rounds, n = s->o.depth + s->o.n_prompt;
+    double *prefill = (double *)room_for(rounds, sizeof(double)), *decode = (double *)room_for(rounds, sizeof(double));
+    double *first = (double *)room_for(rounds, sizeof(double)), fastest;
+    llm_token *tokens = (llm_token *)room_for(n, sizeof *tokens);
+    int good;
+    bench_tokens(tokens, n, b->info.n_vocab);
+    good = s->o.depth == 0 || llm_eval(s->ctx, tokens, s->o.depth) >= 0 || bench_failed(s, s->ctx);
+    good = good && bench_rounds(s, b, tokens + s->o.depth, prefill, decode, first);
     if (good) {
-        b->prefill_tok_s = median(prefill, reps, &b->prefill_spread_pct);
-        b->decode_tok_s = median(decode, reps, &b->decode_spread_pct);
-        b->first_token_ms = median(first, reps, NULL);
+        b->prefill_tok_s = median(prefill, rounds, &b->prefill_spread_pct);
+        b->decode_tok_s = median(decode, rounds, &b->decode_spread_pct);
+        b->first_token_ms = median(first, rounds, NULL);
         b->stats = stats_of(s->ctx);
-        b->bytes_per_token = b->stats.bytes_per_token ? b->stats.bytes_per_token : b->info.bytes_per_token;
+        b->bytes_per_token = b->stats.bytes_per_token;
         b->peak_rss_bytes = peak_rss_bytes();
+        b->decode_gb_s = (double)b->bytes_per_token * b->decode_tok_s * 1e-9;
+        fastest = (double)b->bytes_per_token * b->fastest_decode_tok_s * 1e-9;
+        if (b->read_gb_s > fastest) fastest = b->read_gb_s;      // whichever was faster is the roof: nothing is above 100 %
+        b->roofline_pct = fastest > 0 ? 100 * b->decode_gb_s / fastest : 0;
     }
     progress_erase(s);
     free(prefill);
+    free(decode);
+    free(first);
     free(tokens);
+    return good;
+}
+
+// ---- the check ----
+//
+// A prompt and its greedy continuation by scalar kernels with floats for keys and values is what is right. The kernels in use, fed with the
+// same tokens, must give the same logits: bit for bit, or in a build that cannot promise that, the same best token each time. Keys and
+// values in 8 bits give others; their squared distance, in units of the variance of the logits, must stay below a bound: the models tried have
+// 1e-7 to 9e-3 at any position, and what is gibberish has 1 and more.
+
+#define CHECK_BOUND 0.05
+
+// Scalar kernels are slow, so there are fewer tokens where each takes longer.
+static uint32_t check_length(const bench *b) {
+    return b->info.bytes_per_token < 20000000 ? 16 : b->info.bytes_per_token < 200000000 ? 8 : 4;
+}
+
+// Text where there is a vocabulary: what a model is sure of does not hang on the last digits. Else the ids of the measurement.
+static void check_prompt(const llm_model *model, llm_token *out, uint32_t n_vocab) {
+    static const char text[] = "Once upon a time there was a little girl. Once upon a time there was a little";
+    llm_token ids[sizeof text + 8];
+    size_t n = llm_tokenize(model, text, sizeof text - 1, LLM_ADD_SPECIAL, ids, sizeof ids / sizeof ids[0]);
+    bench_tokens(out, CHECK_PROMPT, n_vocab);
+    if (n >= CHECK_PROMPT && n <= sizeof ids / sizeof ids[0]) memcpy(out, ids, CHECK_PROMPT * sizeof *out);
+}
+
+static double check_distance(const float *want, const float *got, uint32_t n) {
+    double mean = 0, variance = 0, distance = 0;
+    uint32_t i;
+    for (i = 0; i < n; i++) mean += (double)want[i];
+    mean /= n;
+    for (i = 0; i < n; i++) {
+        variance += ((double)want[i] - mean) * ((double)want[i] - mean);
+        distance += ((double)want[i] - (double)got[i]) * ((double)want[i] - (double)got[i]);
+    }
+    return variance > 0 ? distance / variance : distance > 0 ? 1 : 0;
+}
+
+// tokens[CHECK_PROMPT + n] and the logits [n + 1][n_vocab] after the prompt and after each of the n. follow: the tokens are there already.
+static int check_run(session *s, llm_model *model, llm_kv_type kv, uint32_t n, int follow, llm_token *tokens, float *logits,
+                     uint32_t n_vocab) {
+    llm_ctx_desc desc;
+    llm_error e;
+    llm_ctx *ctx;
+    uint32_t i;
+    int good;
+    memset(&desc, 0, sizeof desc);
+    desc.n_ctx = CHECK_PROMPT + n;
+    desc.kv_type = kv;
+    ctx = llm_open(model, &desc, &e);
+    if (!ctx) { progress_erase(s); complain("%s", e.text); return 0; }
+    good = llm_eval(ctx, tokens, CHECK_PROMPT) >= 0;
+    for (i = 0; good; i++) {
+        llm_token *next = &tokens[CHECK_PROMPT + i];
+        memcpy(logits + (size_t)i * n_vocab, llm_logits(ctx), n_vocab * sizeof *logits);
+        if (i == n) break;
+        if (!follow) *next = llm_sample(ctx);
+        good = *next != LLM_NO_TOKEN && llm_eval(ctx, next, 1) >= 0;
+    }
+    if (!good) bench_failed(s, ctx);
+    llm_close(ctx);
+    return good;
+}
+static uint32_t best_of(const float *logits, uint32_t n) {
+    uint32_t i, best = 0;
+    for (i = 1; i < n; i++) if (logits[i] > logits[best]) best = i;
+    return best;
+}
+// Compares row after row. Returns 0 after a complaint.
+static int check_rows(session *s, bench *b, const float *want, const float *got, uint32_t n_rows) {
+    const uint32_t n = b->info.n_vocab;
+    uint32_t i;
+    for (i = 0; i < n_rows; i++, want += n, got += n) {
+        b->check_distance += check_distance(want, got, n) / n_rows;
+        if (s->kv_type == LLM_KV_Q8_0) continue;
+        if (b->stats.bits_promise ? memcmp(want, got, n * sizeof *want) == 0 : best_of(want, n) == best_of(got, n)) continue;
+        complain("the check failed: after %u tokens the logits of %s kernels are not those of scalar kernels (best token %u, expected %u); "
+                 "no speed is claimed for kernels that are wrong", (unsigned)(CHECK_PROMPT + i), llm_isa_name(b->stats.isa),
+                 (unsigned)best_of(got, n), (unsigned)best_of(want, n));
+        return 0;
+    }
+    if (b->check_distance <= CHECK_BOUND) return 1;                // a NaN is not
+    complain("the check failed: logits with %s keys and values are %.3g of their variance from the right ones, and %.3g is the bound; "
+             "no speed is claimed for kernels that are wrong", kv_name(s->kv_type), b->check_distance, CHECK_BOUND);
+    return 0;
+}
+static int bench_check(session *s, bench *b) {
+    const uint32_t n = check_length(b), n_vocab = b->info.n_vocab;
+    llm_token *tokens = (llm_token *)room_for(CHECK_PROMPT + n, sizeof *tokens);
+    float *want = (float *)room_for((size_t)n_vocab * (n + 1), sizeof *want);
+    float *got = (float *)room_for((size_t)n_vocab * (n + 1), sizeof *got);
+    llm_model_desc desc;
+    llm_error e;
+    llm_model *scalar;
+    int good;
+    memset(&desc, 0, sizeof desc);
+    desc.n_threads = b->stats.n_threads;
+    desc.isa = LLM_ISA_SCALAR;
+    check_prompt(s->model, tokens, n_vocab);
+    scalar = llm_load(s->o.model, &desc, &e);
+    if (!scalar) complain("%s", e.text);
+    good = scalar && check_run(s, scalar, s->kv_type == LLM_KV_F32 ? LLM_KV_F32 : LLM_KV_F16, n, 0, tokens, want, n_vocab);
+    good = good && check_run(s, s->model, s->kv_type, n, 1, tokens, got, n_vocab) && check_rows(s, b, want, got, n + 1);
+    b->n_checked = n;
+    progress_erase(s);
+    llm_unload(scalar);
+    free(tokens);
+    free(want);
+    free(got);
     return good;
 }
 
@@ -1150,20 +1290,24 @@ static void bench_json(const session *s, const bench *b) {
     json_string(stdout, ", ", "cpu", b->cpu);
     json_string(stdout, ", ", "isa", llm_isa_name(b->stats.isa));
     json_count(stdout, "threads", b->stats.n_threads);
-    json_string(stdout, ", ", "kv", b->stats.kv_type == LLM_KV_F32 ? "f32" : "f16");
+    json_string(stdout, ", ", "kv", kv_name(b->stats.kv_type));
     json_count(stdout, "prompt", s->o.n_prompt);
     json_count(stdout, "gen", s->o.n_gen);
     json_count(stdout, "depth", s->o.depth);
-    json_count(stdout, "reps", s->o.reps);
+    json_count(stdout, "rounds", s->o.rounds);
     json_real(stdout, "load_ms", b->stats.load_ms);
     json_real(stdout, "first_token_ms", b->first_token_ms);
     json_real(stdout, "prefill_tok_s", b->prefill_tok_s);
     json_real(stdout, "prefill_spread_pct", b->prefill_spread_pct);
     json_real(stdout, "decode_tok_s", b->decode_tok_s);
     json_real(stdout, "decode_spread_pct", b->decode_spread_pct);
+    json_real(stdout, "decode_gb_s", b->decode_gb_s);
+    json_real(stdout, "read_gb_s", b->read_gb_s);
+    json_real(stdout, "roofline_pct", b->roofline_pct);
     json_count(stdout, "bytes_per_token", b->bytes_per_token);
     json_count(stdout, "file_bytes", b->info.file_bytes);
     json_count(stdout, "peak_rss_bytes", b->peak_rss_bytes);
+    printf(", \"check\": true, \"check_tokens\": %u, \"check_distance\": %.3g", (unsigned)b->n_checked, b->check_distance);
     printf(", \"bits_promise\": %s}\n", b->stats.bits_promise ? "true" : "false");
 }
 static void bench_text(const session *s, const bench *b) {
@@ -1175,17 +1319,19 @@ static void bench_text(const session *s, const bench *b) {
     printf(" (%s, %s)\n", b->info.arch, size);
     printf("%-12s %s, %s, %u thread%s\n", "machine", b->cpu, llm_isa_name(b->stats.isa), (unsigned)b->stats.n_threads,
            b->stats.n_threads == 1 ? "" : "s");
-    printf("%-12s %.1f ms\n", "load", b->stats.load_ms);
-    printf("%-12s %.1f ms after a prompt of %u tokens at depth %u\n", "first token", b->first_token_ms, (unsigned)s->o.n_prompt,
-           (unsigned)s->o.depth);
-    printf("%-12s %.1f tok/s (spread %.1f %%)\n", "prefill", b->prefill_tok_s, b->prefill_spread_pct);
-    printf("%-12s %.1f tok/s over %u tokens (spread %.1f %%)\n", "decode", b->decode_tok_s, (unsigned)s->o.n_gen, b->decode_spread_pct);
+    printf("%-12s %8.1f ms\n", "load", b->stats.load_ms);
+    printf("%-12s %8.1f ms     after a prompt of %u tokens at depth %u, %s keys and values\n", "first token", b->first_token_ms,
+           (unsigned)s->o.n_prompt, (unsigned)s->o.depth, kv_name(b->stats.kv_type));
+    printf("%-12s %8.1f tok/s  spread %.1f %%\n", "prefill", b->prefill_tok_s, b->prefill_spread_pct);
+    printf("%-12s %8.1f tok/s  spread %.1f %%, %u tokens\n", "decode", b->decode_tok_s, b->decode_spread_pct, (unsigned)s->o.n_gen);
     bytes_text(size, sizeof size, b->bytes_per_token);
-    printf("%-12s %s, that is %.2f GB/s\n", "per token", size, (double)b->bytes_per_token * b->decode_tok_s * 1e-9);
-    if (b->peak_rss_bytes) {
-        bytes_text(size, sizeof size, b->peak_rss_bytes);
-        printf("%-12s %s at most, file pages included\n", "memory", size);
-    }
+    printf("%-12s %8.2f GB/s   %s per token, %.1f %% of what this machine reads\n", "", b->decode_gb_s, size, b->roofline_pct);
+    printf("%-12s %8.2f GB/s   the same bytes without the arithmetic, the fastest pass\n", "read", b->read_gb_s);
+    if (b->peak_rss_bytes) printf("%-12s %8.1f MB     at most, file pages included\n", "memory", (double)b->peak_rss_bytes * 1e-6);
+    if (s->kv_type == LLM_KV_Q8_0)
+        printf("%-12s %8u tokens  %.1e of the variance from scalar kernels with f16\n", "check", (unsigned)b->n_checked, b->check_distance);
+    else
+        printf("%-12s %8u tokens  as scalar kernels give them\n", "check", (unsigned)b->n_checked);
     if (!b->stats.bits_promise) printf("%-12s not promised: %s\n", "same bits", b->stats.bits_reason);
 }
 
@@ -1200,7 +1346,7 @@ static int command_bench(session *s) {
         cpu_name(b->cpu, sizeof b->cpu);
         code = session_open(s, s->o.depth + s->o.n_prompt + s->o.n_gen + 1);
     }
-    if (code == EXIT_OK && !bench_measure(s, b)) code = EXIT_FAILED;
+    if (code == EXIT_OK && (!bench_measure(s, b) || !bench_check(s, b))) code = EXIT_FAILED;
     if (code == EXIT_OK) {
         if (s->o.json) bench_json(s, b);
         else bench_text(s, b);
@@ -1227,7 +1373,9 @@ static const command commands[] = {
       "Shows what a file contains: metadata, weights and bytes per stored type, sizes.\n", command_info },
     { BENCH, "bench", "measures speed on this machine",
       "llm bench MODEL [options]\n\n"
-      "Measures prefill and decode with fixed token ids, greedily; needs no vocabulary.\n", command_bench },
+      "Measures prefill and decode with fixed token ids, greedily, next to how fast this machine reads what a token reads. Needs no\n"
+      "vocabulary. A continuation by scalar kernels is compared with that of the kernels in use; if they differ, nothing is claimed.\n",
+      command_bench },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -82,6 +82,28 @@ static TEST_UNUSED int golden_read(golden *g, const char *path) {
     return 1;
 }
 
+// Kullback-Leibler divergence of the distribution of logits q from that of p, natural logarithm.
+static TEST_UNUSED double golden_kl(const float *p, const float *q, size_t n) {
+    double p_max = (double)p[0], q_max = (double)q[0], p_sum = 0, q_sum = 0, kl = 0, x, y;
+    size_t i;
+    for (i = 1; i < n; i++) {
+        if ((double)p[i] > p_max) p_max = (double)p[i];
+        if ((double)q[i] > q_max) q_max = (double)q[i];
+    }
+    for (i = 0; i < n; i++) {
+        if ((double)p[i] - p_max > -40) p_sum += golden_exp((double)p[i] - p_max);
+        if ((double)q[i] - q_max > -40) q_sum += golden_exp((double)q[i] - q_max);
+    }
+    p_sum = p_max + golden_log(p_sum);
+    q_sum = q_max + golden_log(q_sum);
+    for (i = 0; i < n; i++) {
+        x = (double)p[i] - p_sum;
+        y = (double)q[i] - q_sum;
+        if (x > -40) kl += golden_exp(x) * (x - y);
+    }
+    return kl;
+}
+
 // The value of general.architecture, read without the library. "" when it is not found.
 static TEST_UNUSED void golden_arch(const unsigned char *file, size_t n, char *out, size_t cap) {
     static const char key[] = "general.architecture";

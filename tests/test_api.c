@@ -210,6 +210,8 @@ static void null_context_calls(void) {
     CHECK_EQ(llm_sample(NULL), LLM_NO_TOKEN);
     CHECK_EQ(llm_past(NULL), 0);
     CHECK_EQ(llm_rewind(NULL, 0), LLM_BAD_ARG);
+    CHECK_EQ(llm_probe(NULL, 1, NULL), LLM_BAD_ARG);
+    llm_trim(NULL);
     llm_stats(NULL, NULL);
     memset(&s, 0, sizeof s);
     llm_stats(NULL, &s);
@@ -323,7 +325,6 @@ static void context_fields(void) {
     llm_ctx *c;
     int k;
     SECTION("fields of llm_ctx_desc");
-    memset(&d, 0, sizeof d); d.kv_type = LLM_KV_Q8_0;        refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, NULL);
     memset(&d, 0, sizeof d); d.kv_type = (llm_kv_type)17;    refuse_open(m, &d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
     memset(&d, 0, sizeof d); d.template_json = "{}";         refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "template_json");
     memset(&d, 0, sizeof d); d.grammar = "root ::= \"a\"";   refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "grammar");
@@ -532,6 +533,161 @@ static void rewinding_windows(void) {
         CHECK(memcmp(last, llm_logits(fresh), ROW) == 0);
     }
     llm_close(fresh);
+    llm_close(c);
+    llm_unload(m);
+    free(want);
+}
+
+// Scratch and spare pages go back to the allocator, nothing else does, and what is computed afterwards has the same bits.
+static void trimming(void) {
+    counter k;
+    llm_model_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    llm_stats_info s;
+    float *want;
+    long opened, loaded, full, trimmed;
+    size_t i;
+    SECTION("trimming");
+    counter_init(&k, 0);
+    memset(&d, 0, sizeof d);
+    d.allocator = count_hook(&k);
+    d.n_threads = 2;
+    m = load_data(&d);
+    loaded = k.bytes;
+    c = open_sized(m, 512, 0);
+    want = m ? fresh_logits(m, reference.tokens, N_TOK) : NULL;
+    if (!CHECK(c && want)) { llm_close(c); llm_unload(m); free(want); return; }
+    opened = k.bytes;
+    llm_trim(c);                                             // at once: there is nothing
+    llm_trim(c);
+    CHECK_EQ(k.bytes, opened);
+    CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);
+    memset(&s, 0, sizeof s);
+    llm_stats(c, &s);
+    full = k.bytes;
+    CHECK(full >= opened + (long)(s.scratch_bytes + s.kv_bytes));
+    llm_trim(c);
+    trimmed = k.bytes;
+    CHECK(trimmed <= full - (long)s.scratch_bytes && trimmed >= opened + (long)s.kv_bytes);       // one page, and it holds the past
+    llm_trim(c);                                             // twice: nothing more
+    CHECK_EQ(k.bytes, trimmed);
+    CHECK_EQ(llm_past(c), N_TOK);
+    CHECK(llm_logits(c) == NULL);
+    llm_stats(c, &s);
+    CHECK_EQ(s.scratch_bytes, 0);
+    CHECK(s.kv_bytes > 0);
+    i = (size_t)llm_sample(c);                               // the last token again, on its own
+    CHECK(llm_logits(c) && memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
+    CHECK(i < VOCAB);
+    CHECK_EQ(k.bytes, full);
+    for (i = 0; i < N_TOK; i++) {                            // a trim after each token
+        CHECK_EQ(llm_rewind(c, i), LLM_OK);
+        llm_trim(c);
+        CHECK_EQ(llm_eval(c, &reference.tokens[i], 1), LLM_OK);
+        CHECK(memcmp(llm_logits(c), want + i * VOCAB, ROW) == 0);
+    }
+    for (i = 0; i < 5; i++) CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);       // six pages ...
+    llm_stats(c, &s);
+    CHECK_EQ(llm_rewind(c, 64), LLM_OK);                     // ... of which one is needed
+    full = k.bytes;
+    llm_trim(c);
+    CHECK_EQ(full - k.bytes >= (long)(s.scratch_bytes + s.kv_bytes / 5 * 4), 1);
+    llm_stats(c, &s);
+    CHECK_EQ(llm_rewind(c, N_TOK), LLM_OK);
+    CHECK_EQ(llm_eval(c, reference.tokens + 5, 1), LLM_OK);
+    CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+    llm_trim(c);
+    llm_stats(c, &s);
+    CHECK_EQ(s.kv_bytes, 0);
+    CHECK(k.bytes <= opened + 16384);                        // the tokens' own lists
+    CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);
+    CHECK(memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
+    llm_close(c);
+    CHECK_EQ(k.bytes, loaded);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+    free(want);
+}
+
+// After a failure: the sentence stays, and memory that was taken for the attempt can be had back.
+static void trimming_after_a_failure(void) {
+    counter k;
+    llm_model_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    float *want;
+    long before, fail;
+    SECTION("trimming after a failure");
+    counter_init(&k, 0);
+    memset(&d, 0, sizeof d);
+    d.allocator = count_hook(&k);
+    m = load_data(&d);
+    c = open_sized(m, 512, 0);
+    want = m ? fresh_logits(m, reference.tokens, N_TOK) : NULL;
+    if (!CHECK(c && want)) { llm_close(c); llm_unload(m); free(want); return; }
+    CHECK_EQ(llm_eval(c, reference.tokens, 4), LLM_OK);
+    CHECK_EQ(llm_eval(c, reference.tokens + 4, N_TOK - 4), LLM_OK);
+    llm_trim(c);
+    before = k.bytes;
+    for (fail = 1; fail < 9; fail++) {                       // the token list, the scratch, pages
+        llm_token many[300];
+        size_t i;
+        llm_result r;
+        for (i = 0; i < 300; i++) many[i] = reference.tokens[i % N_TOK];
+        k.fail_at = k.calls + fail;
+        r = llm_eval(c, many, 300);
+        k.fail_at = 0;
+        if (r == LLM_OK) break;
+        CHECK_EQ(r, LLM_NO_MEMORY);
+        llm_trim(c);
+        CHECK_EQ(llm_last_error(c)->code, LLM_NO_MEMORY);
+        CHECK(llm_last_error(c)->text[0]);
+        CHECK_EQ(llm_past(c), N_TOK);
+        CHECK(k.bytes <= before + 300 * 8 * (long)sizeof(llm_token));         // lists of tokens may have grown, no more
+        CHECK(llm_sample(c) >= 0);
+        CHECK(memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
+        llm_trim(c);
+    }
+    CHECK(fail >= 5 && fail < 9);
+    llm_cancel(c);                                           // a trim computes nothing: the cancel waits for the call that does
+    llm_trim(c);
+    CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_CANCELLED);
+    CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_OK);
+    llm_close(c);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+    free(want);
+}
+
+// A window keeps what a rewind may want; the pages behind it have gone before.
+static void trimming_windows(void) {
+    enum { LONG = 1400 };
+    llm_error e;
+    llm_model *m = llm_load(window_model, NULL, &e);
+    llm_ctx *c = open_sized(m, 2048, 0);
+    static llm_token t[LONG];
+    float *want = (float *)malloc(LONG * ROW);
+    llm_stats_info s;
+    size_t i;
+    SECTION("trimming with windows");
+    if (!CHECK(c && want)) { llm_close(c); llm_unload(m); free(want); return; }
+    for (i = 0; i < LONG; i++) t[i] = (llm_token)((i * i + 3 * i) % VOCAB);
+    CHECK_EQ(llm_eval_all(c, t, LONG, want), LLM_OK);
+    llm_trim(c);
+    CHECK_EQ(llm_rewind(c, LONG - 200), LLM_OK);
+    llm_trim(c);
+    CHECK_EQ(llm_eval(c, t + LONG - 200, 200), LLM_OK);
+    CHECK(memcmp(llm_logits(c), want + (LONG - 1) * VOCAB, ROW) == 0);
+    memset(&s, 0, sizeof s);
+    llm_stats(c, &s);
+    CHECK_EQ(s.reevaluated_tokens, 0);
+    CHECK_EQ(llm_rewind(c, 200), LLM_OK);                    // before the oldest page that was kept
+    llm_trim(c);
+    llm_stats(c, &s);
+    CHECK_EQ(s.kv_bytes, 0);                                 // all of it has to be evaluated again
+    CHECK_EQ(llm_eval(c, t + 200, 3), LLM_OK);
+    CHECK(memcmp(llm_logits(c), want + 202 * VOCAB, ROW) == 0);
     llm_close(c);
     llm_unload(m);
     free(want);
@@ -771,6 +927,7 @@ static void statistics(void) {
     llm_model *m;
     llm_ctx *c;
     llm_stats_info s;
+    uint64_t waits;
     int i;
     SECTION("statistics");
     memset(&d, 0, sizeof d);
@@ -800,6 +957,17 @@ static void statistics(void) {
     CHECK(s.bytes_per_token > s.weight_bytes / 2 && s.bytes_per_token < 2 * s.weight_bytes);
     CHECK(s.for_calls_per_token > 0 && s.for_calls_per_token < 100);
     CHECK_EQ(s.n_tensors_scalar, 0);
+    for (i = 0; s.n_threads == 2 && i < 20000 && s.pool_spins + s.pool_sleeps == 0; i++) {      // until the second thread got a CPU
+        llm_rewind(c, N_TOK);
+        llm_eval(c, reference.tokens, 1);
+        llm_stats(c, &s);
+    }
+    CHECK((s.pool_spins + s.pool_sleeps > 0) == (s.n_threads == 2));
+    waits = s.pool_spins + s.pool_sleeps;
+    usleep(20000);                                           // between calls nobody waits by spinning, so nothing is counted
+    llm_set_max_tokens(c, 1);
+    llm_stats(c, &s);
+    CHECK(s.pool_spins + s.pool_sleeps <= waits + 2);
     llm_close(c);
     llm_unload(m);
 }
@@ -815,7 +983,8 @@ static void counted_allocator(void) {
         llm_model_desc d;
         llm_model *m;
         llm_ctx *c;
-        long calls;
+        llm_stats_info s;
+        long calls, loaded;
         int i;
         counter_init(&k, 0);
         memset(&d, 0, sizeof d);
@@ -823,10 +992,16 @@ static void counted_allocator(void) {
         d.n_threads = 2;
         d.mapping = order == 2 ? LLM_READ : LLM_MAP;
         m = load_data(&d);
+        loaded = k.calls;
         c = open_sized(m, 0, 0);
         if (!CHECK(c != NULL)) { llm_unload(m); return; }
+        memset(&s, 0, sizeof s);
+        llm_stats(c, &s);
+        CHECK_EQ(s.n_allocs, (uint64_t)(k.calls - loaded));
         CHECK_EQ(llm_eval(c, reference.tokens, 2), LLM_OK);
         calls = k.calls;
+        llm_stats(c, &s);
+        CHECK_EQ(s.n_allocs, (uint64_t)(calls - loaded));
         // Inside one page of 64 positions nothing is asked for: no allocation per token.
         for (i = 2; i < 40; i++) { CHECK_EQ(llm_eval(c, &reference.tokens[i], 1), LLM_OK); CHECK(llm_sample(c) >= 0); }
         CHECK_EQ(k.calls, calls);
@@ -1077,6 +1252,210 @@ static void clock_and_log(void) {
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
+// The probe and the roofline.
+
+static void probing(void) {
+    counter k;
+    llm_model_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    llm_stats_info s;
+    double gb_s = -1, second = -1;
+    float *want;
+    long fail, calls;
+    int i;
+    SECTION("the probe");
+    counter_init(&k, 0);
+    memset(&d, 0, sizeof d);
+    memset(&s, 0, sizeof s);
+    d.allocator = count_hook(&k);
+    d.n_threads = 2;
+    m = load_data(&d);
+    c = open_sized(m, 0, 0);
+    want = m ? fresh_logits(m, reference.tokens, N_TOK) : NULL;
+    if (!CHECK(c && want)) { llm_close(c); llm_unload(m); free(want); return; }
+    llm_stats(c, &s);
+    CHECK(s.probe_gb_s == 0 && s.decode_gb_s == 0 && s.roofline_pct == 0);
+    CHECK_EQ(llm_probe(c, 5, &gb_s), LLM_OK);                // before any token
+    llm_stats(c, &s);
+    CHECK(gb_s > 0 && gb_s < 10000 && s.probe_gb_s == gb_s && s.roofline_pct == 0);
+    CHECK_EQ(llm_eval(c, reference.tokens, N_TOK - 4), LLM_OK);
+    for (i = 0; i < 4; i++) {
+        CHECK_EQ(llm_eval(c, &reference.tokens[N_TOK - 4 + i], 1), LLM_OK);
+        CHECK_EQ(llm_probe(c, 1, i == 2 ? NULL : &second), LLM_OK);
+        CHECK(llm_logits(c) && memcmp(llm_logits(c), want + (N_TOK - 4 + i) * VOCAB, ROW) == 0);       // nothing has changed
+        llm_stats(c, &s);
+        gb_s = gb_s > second ? gb_s : second;
+        CHECK(s.probe_gb_s >= gb_s);
+        CHECK(s.decode_gb_s > 0 && s.roofline_pct > 0 && s.roofline_pct <= 100);
+        CHECK(golden_near(s.decode_gb_s, (double)s.bytes_per_token * (double)s.decode_tokens / (s.decode_ms * 1e6), 1e-9));
+        CHECK(s.roofline_pct <= 100 * s.decode_gb_s / s.probe_gb_s * (1 + 1e-9));
+    }
+    llm_cancel(c);
+    second = 7;
+    CHECK_EQ(llm_probe(c, 1000, &second), LLM_CANCELLED);
+    CHECK(second == 7.0);                                    // all or nothing
+    CHECK_EQ(llm_past(c), N_TOK);
+    CHECK_EQ(llm_probe(c, 1, &second), LLM_OK);
+    calls = k.live;
+    for (fail = 1; fail < 100; fail++) {
+        k.fail_at = k.calls + fail;
+        if (llm_probe(c, 1, NULL) == LLM_OK) break;
+        CHECK_EQ(llm_last_error(c)->code, LLM_NO_MEMORY);
+        CHECK_EQ(k.live, calls);
+    }
+    k.fail_at = 0;
+    CHECK(fail > 3 && fail < 100);
+    CHECK(memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
+    llm_close(c);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+    free(want);
+}
+
+// With a clock that moves by 3 ms at each look one pass takes 3 ms, and the rate says how many bytes it has read: the directory's count of
+// weights and, at depth, keys and values of every position in sight.
+static void probed_bytes(void) {
+    static const char *const models[] = { "llama-dense", "qwen3moe-moe", "gemma2-dense", "gemma3-dense", "phi3-longrope-long" };
+    size_t i, n;
+    SECTION("what the probe reads");
+    for (i = 0; i < sizeof models / sizeof models[0]; i++) {
+        fake_clock k = { 1000000, 0 };
+        llm_model_desc d;
+        llm_ctx_desc cd;
+        llm_error e;
+        llm_model *m;
+        llm_ctx *c;
+        llm_info info;
+        char path[64];
+        double gb_s = 0;
+        memset(&d, 0, sizeof d);
+        memset(&cd, 0, sizeof cd);
+        memset(&info, 0, sizeof info);
+        d.clock.user = &k;
+        d.clock.now_us = tick;
+        cd.n_ctx = 256;
+        sprintf(path, "tests/data/%s.gguf", models[i]);
+        m = llm_load(path, &d, &e);
+        c = open_ctx(m, &cd);
+        if (!CHECK(c != NULL)) { llm_unload(m); continue; }
+        llm_model_info(m, &info);
+        CHECK_EQ(llm_probe(c, 1, &gb_s), LLM_OK);
+        CHECK_EQ((uint64_t)(gb_s * 3e6 + 0.5), info.bytes_per_token);
+        for (n = 1; n <= 200; n += n < 70 ? 23 : 65) {
+            llm_stats_info s;
+            uint64_t kv = 0;
+            uint32_t layer;
+            CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+            while (llm_past(c) + 1 < n) CHECK_EQ(llm_eval(c, reference.tokens, LLM__MIN(n - 1 - llm_past(c), N_TOK)), LLM_OK);
+            CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_OK);
+            for (layer = 0; layer < info.n_layer; layer++) {  // heads and window of each layer from the network itself
+                const llm__layer *L = &m->net.layers[layer];
+                kv += (uint64_t)(L->window && n > L->window ? L->window : n) * L->n_head_kv * (m->net.dim_k + m->net.dim_v) * 2;
+            }
+            if (i == 0) CHECK_EQ(kv, n * 2 * (16 + 16) * 2);  // two layers, one head of 16
+            CHECK_EQ(llm_probe(c, 1, &gb_s), LLM_OK);
+            CHECK_EQ((uint64_t)(gb_s * 3e6 + 0.5), info.bytes_per_token + kv);
+            memset(&s, 0, sizeof s);
+            llm_stats(c, &s);                                 // and decode is said to read the same
+            if (n > 1 && n < N_TOK) CHECK_EQ(s.bytes_per_token, info.bytes_per_token + kv);
+        }
+        llm_close(c);
+        llm_unload(m);
+    }
+}
+
+// Every byte of every matrix, once in a pass, each stream ascending; of an embedding table one row, of experts as many as are used.
+enum { MOST_READ = 1 << 22 };
+static struct { const unsigned char *file; size_t n; unsigned char count[MOST_READ]; uint64_t elsewhere; } touched;
+static float note_read(const uint8_t *const *at, size_t step, size_t n_steps) {
+    size_t i, k, b;
+    for (i = 0; i < n_steps; i++)
+        for (k = 0; k < 4; k++) {
+            const unsigned char *p = at[k] + i * step;
+            if (k && p == at[0] + i * step) continue;         // the end of a piece is read four times: one line counts
+            for (b = 0; b < 64; b++)
+                if (p + b >= touched.file && p + b < touched.file + touched.n) touched.count[p + b - touched.file]++;
+                else touched.elsewhere++;
+        }
+    return 0;
+}
+static void probed_places(void) {
+    static const char *const models[] = { "tests/data/llama-dense.gguf", "tests/data/qwen3moe-moe.gguf", "tests/data/gemma3-dense.gguf" };
+    size_t i, t, b;
+    SECTION("where the probe reads");
+    for (i = 0; i < 3; i++) {
+        fake_clock k = { 1000000, 0 };
+        llm_model_desc d;
+        llm_error e;
+        unsigned char *file = test_read(models[i], &touched.n);
+        llm_model *m;
+        llm_ctx *c;
+        llm_info info;
+        int streams;
+        memset(&d, 0, sizeof d);
+        memset(&info, 0, sizeof info);
+        d.n_threads = 1;
+        d.clock.user = &k;
+        d.clock.now_us = tick;
+        if (!CHECK(file && touched.n <= MOST_READ)) { free(file); continue; }
+        touched.file = file;
+        m = llm_load_memory(file, touched.n, &d, &e);
+        c = open_sized(m, 0, 0);
+        if (!CHECK(c != NULL)) { llm_unload(m); free(file); continue; }
+        llm_model_info(m, &info);
+        m->kernels.v.read = note_read;
+        for (streams = 0; streams < 3; streams++) {           // 1, 2, 4
+            int tied = llm__gguf_tensor_find(&m->gguf, llm__str_of("output.weight")) == NULL;
+            memset(touched.count, 0, sizeof touched.count);
+            touched.elsewhere = 0;
+            CHECK_EQ(llm_probe(c, 1, NULL), LLM_OK);
+            CHECK_EQ(touched.elsewhere, 0);
+            for (t = 0; t < m->gguf.n_tensors; t++) {
+                const llm__gguf_tensor *tensor = &m->gguf.tensors[t];
+                const size_t at = (size_t)(tensor->data - file);
+                uint64_t once = 0, more = 0, expected = tensor->dims[1] > 1 || tensor->dims[2] > 1 ? tensor->n_bytes : 0;
+                int is_embedding = llm__str_is(tensor->name, "token_embd.weight");
+                if (is_embedding && !tied) expected = tensor->n_bytes / tensor->dims[1];
+                if (tensor->dims[2] > 1) expected = tensor->n_bytes / tensor->dims[2] * info.n_expert_used;
+                for (b = 0; b < tensor->n_bytes; b++) { once += touched.count[at + b] == 1; more += touched.count[at + b] > 1; }
+                // A tied table is read whole as output matrix, and one row of it as embedding.
+                if (is_embedding && tied) { CHECK_EQ(more, tensor->n_bytes / tensor->dims[1]); once += more; more = 0; }
+                if (!CHECK(once == expected && more == 0))
+                    printf("  %s, tensor %u: %u bytes once, %u more often, of %u\n", models[i], (unsigned)t, (unsigned)once, (unsigned)more,
+                           (unsigned)expected);
+            }
+        }
+        llm_close(c);
+        llm_unload(m);
+        free(file);
+    }
+}
+
+static uint64_t no_tick(void *user) { (void)user; return 42; }
+static void stopped_clock(void) {
+    llm_model_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    llm_stats_info s;
+    SECTION("a clock that stands still");
+    memset(&d, 0, sizeof d);
+    memset(&s, 0, sizeof s);
+    d.clock.now_us = no_tick;
+    m = load_data(&d);
+    c = open_sized(m, 0, 0);
+    if (!CHECK(c != NULL)) { llm_unload(m); return; }
+    CHECK_EQ(llm_eval(c, reference.tokens, 3), LLM_OK);
+    CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_OK);
+    CHECK_EQ(llm_probe(c, 1, NULL), LLM_UNSUPPORTED);
+    CHECK(llm_last_error(c)->text[0]);
+    llm_stats(c, &s);
+    CHECK(s.probe_gb_s == 0 && s.decode_gb_s == 0 && s.roofline_pct == 0);
+    llm_close(c);
+    llm_unload(m);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
 // Routes into memory.
 
 typedef struct slow_reader { const unsigned char *p; size_t n, fail_from, most; unsigned long calls; } slow_reader;
@@ -1286,6 +1665,8 @@ static void busy(void) {
     CHECK_EQ(llm_say(o.ctx, "user", "x"), LLM_BUSY);
     CHECK_EQ(llm_feed(o.ctx, "x", 1), LLM_BUSY);
     CHECK(llm_next(o.ctx, NULL) == NULL);
+    CHECK_EQ(llm_probe(o.ctx, 1, NULL), LLM_BUSY);
+    llm_trim(o.ctx);                                         // would pull the scratch from under the owner
     memset(&stats, 0, sizeof stats);
     llm_stats(o.ctx, &stats);                                // any thread, any time
     CHECK_EQ(stats.struct_bytes, sizeof stats);
@@ -1600,6 +1981,34 @@ static void stop_strings(llm_model *m) {
         CHECK(r.pieces == 0 && r.why == LLM_STOP_STRING);
         llm_close(c);
     }
+}
+
+// Memory given back between any two pieces, and between two turns: the same words.
+static void trimmed_answer(llm_model *m) {
+    llm_ctx *plain = open_text(m, 30, 0), *c = open_text(m, 30, 0);
+    int turn;
+    SECTION("a trim within an answer");
+    if (!CHECK(plain && c)) { llm_close(plain); llm_close(c); return; }
+    for (turn = 0; turn < 2; turn++) {
+        const char *piece, *other;
+        int n = 0;
+        CHECK_EQ(llm_say(plain, "user", turn ? second : question), LLM_OK);
+        CHECK_EQ(llm_say(c, "user", turn ? second : question), LLM_OK);
+        llm_trim(c);
+        while ((piece = llm_next(plain, NULL)) != NULL) {
+            other = llm_next(c, NULL);
+            if (!CHECK(other && strcmp(piece, other) == 0)) break;
+            n++;
+            llm_trim(c);
+        }
+        CHECK(n > 10);
+        CHECK(llm_next(c, NULL) == NULL);
+        CHECK_EQ(llm_why(c), llm_why(plain));
+        CHECK_EQ(llm_past(c), llm_past(plain));
+        llm_trim(c);
+    }
+    llm_close(plain);
+    llm_close(c);
 }
 
 static void raw_text(llm_model *m) {
@@ -2010,6 +2419,7 @@ static void text_suites(void) {
     end_of_answer(m);
     turns(m);
     stop_strings(m);
+    trimmed_answer(m);
     raw_text(m);
     forged_turns(m);
     cancelled_answer(m);
@@ -2038,6 +2448,9 @@ int main(void) {
     context_full();
     rewinding();
     rewinding_windows();
+    trimming();
+    trimming_after_a_failure();
+    trimming_windows();
     isolated();
     bad_logits();
     damaged_router();
@@ -2051,6 +2464,10 @@ int main(void) {
     cancelled_by_progress();
     host_jobs();
     clock_and_log();
+    probing();
+    probed_bytes();
+    probed_places();
+    stopped_clock();
     routes();
     changed_file();
     busy();

@@ -66,13 +66,15 @@ static void host_for(void *user, uint32_t n_tasks, void (*task)(void *, uint32_t
 // Subjects: a model and an input; what one run gives.
 
 enum { N_SAMPLED = 24, MAX_SUBJECTS = 64 };
+enum { ALONE_F16 = 1 << LLM_KV_F16, FLOATS = 1 << LLM_KV_F16 | 1 << LLM_KV_F32, ALONE_Q8 = 1 << LLM_KV_Q8_0, EVERY = FLOATS | ALONE_Q8 };
 typedef struct subject {
     char name[48], path[TEST_PATH];
     unsigned char *bytes;                     // a model made on the spot; else NULL
     size_t n_bytes, n_tok;
     llm_token *tokens;
     uint32_t n_vocab, n_ctx;
-    int committed, heavy, both_kv;
+    int committed, heavy;
+    unsigned kv;                              // bit k: with llm_kv_type k
 } subject;
 typedef struct outcome { float *logits; llm_token sampled[N_SAMPLED]; uint32_t promise; char reason[200]; llm_isa isa; uint64_t reevaluated; } outcome;
 
@@ -186,6 +188,7 @@ static subject *add(const char *name, uint32_t n_vocab, size_t n_tok, uint32_t n
     s->n_vocab = n_vocab;
     s->n_tok = n_tok;
     s->n_ctx = n_ctx;
+    s->kv = ALONE_F16;
     s->tokens = (llm_token *)malloc(n_tok * sizeof(llm_token));
     if (!s->tokens) exit(1);
     return s;
@@ -220,19 +223,27 @@ static void add_committed(void) {
     const golden_type *all[GOLDEN_N_TYPES], *few[3];
     subject *s;
     size_t i;
-    for (i = 0; i < 5; i++) {
-        char model[64], logits[64];
-        sprintf(model, "%s.gguf", files[i]);
-        sprintf(logits, "%s.logits", files[i]);
-        s = add_file(files[i], test_data(model), test_data(logits), 200, 256);
-        if (s) s->committed = s->both_kv = 1;
-    }
+    unsigned q8;
     for (i = 0; i < GOLDEN_N_TYPES; i++) all[i] = &golden_types[i];
     few[0] = &golden_types[7]; few[1] = &golden_types[1]; few[2] = &golden_types[3];
-    s = add_made("made-every-type", &mixed, all, GOLDEN_N_TYPES, 100);
-    s->committed = s->both_kv = s->heavy = 1;
-    s = add_made("made-long", &lengthy, few, 3, 1100);               // two spans of attention, eighteen pages
-    s->committed = s->heavy = 1;
+    for (q8 = 0; q8 < 2; q8++) {                                     // a hash of floats and one of 8 bits each
+        for (i = 0; i < 5; i++) {
+            char model[64], logits[64], name[64];
+            sprintf(model, "%s.gguf", files[i]);
+            sprintf(logits, "%s.logits", files[i]);
+            sprintf(name, "%s%s", files[i], q8 ? "-kv-q8_0" : "");
+            s = add_file(name, test_data(model), test_data(logits), 200, 256);
+            if (!s) continue;
+            s->committed = 1;
+            s->kv = q8 ? ALONE_Q8 : FLOATS;
+        }
+        s = add_made(q8 ? "made-every-type-kv-q8_0" : "made-every-type", &mixed, all, GOLDEN_N_TYPES, 100);
+        s->committed = s->heavy = 1;
+        s->kv = q8 ? ALONE_Q8 : FLOATS;
+        s = add_made(q8 ? "made-long-kv-q8_0" : "made-long", &lengthy, few, 3, 1100);      // two spans of attention, eighteen pages
+        s->committed = s->heavy = 1;
+        s->kv = q8 ? ALONE_Q8 : ALONE_F16;
+    }
 }
 static void add_fixtures(void) {
     static const char *const archs[] = { "gemma-dense", "llama-freqs", "llama-linear", "llama-moe", "llama-scale", "llama-yarn", "phi3-dense",
@@ -246,7 +257,7 @@ static void add_fixtures(void) {
         sprintf(model, "archs/%s.gguf", archs[i]);
         sprintf(logits, "archs/%s.logits", archs[i]);
         s = add_file(archs[i], test_fixture(model), test_fixture(logits), 160, 256);
-        if (s) s->both_kv = 1;
+        if (s) s->kv = EVERY;
     }
     for (i = 0; i < sizeof quants / sizeof quants[0]; i++) {
         char model[64], logits[64], name[64];
@@ -276,7 +287,7 @@ static outcome outcome_new(const subject *s) {
 // Everything this build can do, against scalar kernels, one thread, all tokens at once.
 
 static void say_config(const subject *s, const config *c, llm_kv_type kv) {
-    printf("  %s: %s KV, isa %s, threads %u, split %u, batch %u%s%s%s, route %d: %s\n", s->name, kv == LLM_KV_F16 ? "F16" : "F32",
+    printf("  %s: %s KV, isa %s, threads %u, split %u, batch %u%s%s%s, route %d: %s\n", s->name, kv == LLM_KV_F16 ? "F16" : kv == LLM_KV_F32 ? "F32" : "Q8_0",
            llm_isa_name(c->isa), (unsigned)c->threads, (unsigned)c->split, (unsigned)c->batch, c->rewind ? ", rewind" : "",
            c->hostile ? ", hostile fp" : "", c->for_fn ? c->for_fn < 0 ? ", for_fn in reverse" : ", for_fn" : "", c->route,
            *why_not ? why_not : "other bits");
@@ -335,7 +346,8 @@ static void hash_of(const subject *s, const config *c, char hex[65], outcome *o,
     int kv;
     *ok = 1;
     golden_sha_init(&sha);
-    for (kv = LLM_KV_F16; kv <= (s->both_kv ? LLM_KV_F32 : LLM_KV_F16) && *ok; kv++) {
+    for (kv = LLM_KV_F16; kv <= LLM_KV_Q8_0 && *ok; kv++) {
+        if (!(s->kv >> kv & 1)) continue;
         *ok = run(s, c, (llm_kv_type)kv, o);
         golden_sha_words(&sha, o->logits, s->n_tok * s->n_vocab);
         golden_sha_words(&sha, o->sampled, N_SAMPLED);
@@ -388,6 +400,7 @@ static int promise_is_on(void) {
 
 static int check_all(void) {
     size_t i;
+    int kv;
     CHECK(golden_sha_self_test());
     add_committed();
     // Under a sanitizer this takes minutes, and every kernel, route and thread count is met by the committed subjects already.
@@ -399,8 +412,8 @@ static int check_all(void) {
         if (!llm_isa_usable(LLM_ISA_AVX2)) test_lacks("no AVX2: scalar kernels are compared with themselves");
         for (i = 0; i < n_subjects; i++) {
             SECTION(subjects[i].name);
-            every_config(&subjects[i], LLM_KV_F16);
-            if (subjects[i].both_kv) every_config(&subjects[i], LLM_KV_F32);
+            for (kv = LLM_KV_F16; kv <= LLM_KV_Q8_0; kv++)
+                if (subjects[i].kv >> kv & 1) every_config(&subjects[i], (llm_kv_type)kv);
         }
         committed_hashes();
     }

@@ -56,6 +56,7 @@ for bad in "--temp warm" "--temp nan" "--temp 0x1" "--temp -1" "--temp=" "-n -1"
            "--kv f8" "--json=1" "--raw --system x" "-f x"; do
     refuses "run -p x $bad" 2 "run $tiny -p x $bad"
 done
+refuses "bench --rounds 0" 2 "bench $tiny --rounds 0"
 refuses "bench --reps 0" 2 "bench $tiny --reps 0"
 refuses "run without a prompt" 2 "run $tiny"
 
@@ -95,7 +96,7 @@ check "run < stdin: the same text" same_text "$out" "$dir/answer"
 check "run -f -" run_as 0 run $tiny -f - --temp=0 -n 40
 check "run -f -: the same text" same_text "$out" "$dir/answer"
 in=/dev/null
-for variant in "--threads 1" "--threads 3" "--isa scalar" "--batch 1" "--batch 7" "--read" "--ctx 300"; do
+for variant in "--threads 1" "--threads 3" "--isa scalar" "--kv f16" "--batch 1" "--batch 7" "--read" "--ctx 300"; do
     check "run $variant" run_as 0 run $tiny -p "$ask" --temp 0 -n 40 $variant
     check "run $variant: the same text" same_text "$out" "$dir/answer"
 done
@@ -152,13 +153,31 @@ check "info --json: bits" json "abs(o['bits_per_weight'] - 8.0 * o['weight_bytes
 check "info --key" run_as 0 info $tiny --key general.architecture
 check "info --key: the value" [ "$(cat "$out")" = llama ]
 refuses "info --key of no key" 1 "info $tiny --key no.such.key"
-check "bench --json" run_as 0 bench $tiny --prompt 16 --gen 8 --reps 2 --threads 2 --json
-check "bench --json: shape" json "o['prompt'] == 16 and o['gen'] == 8 and o['reps'] == 2 and o['depth'] == 0 and o['threads'] >= 1"
-check "bench --json: measured" \
-    json "all(o[k] > 0 for k in ('load_ms', 'first_token_ms', 'prefill_tok_s', 'decode_tok_s', 'bytes_per_token', 'file_bytes'))"
+for kv in f32 q8_0; do
+    check "run --kv $kv" run_as 0 run $tiny -p "$ask" --temp 0 -n 40 --kv $kv --json
+    check "run --kv $kv: text" json "len(o['text']) > 40"
+done
+check "bench --json" run_as 0 bench $tiny --prompt 16 --gen 8 --rounds 2 --threads 2 --json
+check "bench --json: one line, nothing on stderr" [ "$(wc -l < "$out")" -eq 1 -a ! -s "$err" ]
+check "bench --json: shape" \
+    json "o['prompt'] == 16 and o['gen'] == 8 and o['rounds'] == 2 and o['depth'] == 0 and o['threads'] >= 1 and o['kv'] == 'f16'"
+check "bench --json: measured" json "all(o[k] > 0 for k in ('load_ms', 'first_token_ms', 'prefill_tok_s', 'decode_tok_s', 'read_gb_s',
+    'decode_gb_s', 'bytes_per_token', 'file_bytes')) and o['prefill_spread_pct'] >= 0 and o['decode_spread_pct'] >= 0"
+check "bench --json: the roof" json "0 < o['roofline_pct'] <= 100 and o['decode_gb_s'] <= o['read_gb_s'] * 100 / o['roofline_pct'] * 1.01 and
+    abs(o['decode_gb_s'] - o['decode_tok_s'] * o['bytes_per_token'] * 1e-9) < 0.01"
 check "bench --json: what ran" json "len(o['cpu']) > 0 and len(o['isa']) > 1 and o['peak_rss_bytes'] >= 0"
-check "bench --depth" run_as 0 bench $tiny --prompt 8 --gen 4 --reps 1 --depth 32 --isa scalar --kv f32
+[ -r /proc/self/status ] && check "bench --json: memory" json "$size < o['peak_rss_bytes'] < 40 * $size"
+check "bench --json: checked" json "o['check'] is True and o['check_tokens'] == 16 and o['check_distance'] == 0"
+# Weights and keys and values: the mean over the decoded tokens. 2 * 8 bytes less of the one would show in the other.
+[ -n "$python" ] && "$llm" info $tiny --json > "$dir/info.json" && "$llm" info $tiny --key llama.attention.head_count_kv > "$dir/heads"
+check "bench: bytes of a token" json "(lambda i: (lambda row: abs(o['bytes_per_token'] - i['bytes_per_token'] - 20.5 * row) <= 0.5 * row)(
+    i['n_layer'] * i['n_head_kv'] * 2 * i['n_embd'] // i['n_head'] * 2))(json.load(open('$dir/info.json')))"
+check "bench --reps, --depth, --isa, --kv" run_as 0 bench $tiny --prompt 8 --gen 4 --reps 1 --depth 32 --isa scalar --kv f32
 check "bench: text" grep -q '^decode .* tok/s' "$out"
+check "bench: text, the roof" grep -q '^read .* GB/s' "$out"
+check "bench: text, the check" grep -q '^check .* tokens' "$out"
+check "bench --kv q8_0" run_as 0 bench $tiny --prompt 8 --gen 4 --rounds 1 --depth 100 --kv q8_0 --json
+check "bench --kv q8_0: checked" json "o['kv'] == 'q8_0' and o['check'] is True and 0 < o['check_distance'] < 0.05"
 
 # -- a model without a vocabulary
 wordless=
@@ -170,7 +189,7 @@ if [ -n "$wordless" ]; then
     refuses "chat without a vocabulary" 1 "chat $wordless"
     check "info without a vocabulary" run_as 0 info "$wordless"
     check "info says why there is no text" grep -q 'no text: .' "$out"
-    check "bench without a vocabulary" run_as 0 bench "$wordless" --prompt 4 --gen 2 --reps 1 --json
+    check "bench without a vocabulary" run_as 0 bench "$wordless" --prompt 4 --gen 2 --rounds 1 --json
     check "bench without a vocabulary: measured" json "o['decode_tok_s'] > 0"
 else
     skip "no model without a vocabulary in tests/data or LLM_FIXTURES"

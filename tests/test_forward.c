@@ -15,18 +15,23 @@ static int supported_arch(const char *arch) {
     return 0;
 }
 
+#define KV_GATE 1e-3
 enum { REFERENCE_CTX = 512 };         // in which the references were made: phi3's long factors hold from 257 on
 
 // Logits of all tokens at once. NULL, with the reason printed, when anything fails.
-static float *evaluate(const char *path, const golden *g, llm_kv_type kv, uint32_t n_ctx) {
+static float *evaluate_on(llm_isa isa, const char *path, const golden *g, llm_kv_type kv, uint32_t n_ctx) {
     llm_error e;
     llm_ctx_desc d;
-    llm_model *model = llm_load(path, NULL, &e);
+    llm_model_desc md;
+    llm_model *model;
     llm_ctx *ctx;
     float *logits = NULL;
     llm_info info;
     memset(&d, 0, sizeof d);
+    memset(&md, 0, sizeof md);
     memset(&info, 0, sizeof info);
+    md.isa = isa;
+    model = llm_load(path, &md, &e);
     d.kv_type = kv;
     d.n_ctx = n_ctx;
     ctx = llm_open(model, &d, &e);
@@ -53,6 +58,10 @@ static float *evaluate(const char *path, const golden *g, llm_kv_type kv, uint32
     return logits;
 }
 
+static float *evaluate(const char *path, const golden *g, llm_kv_type kv, uint32_t n_ctx) {
+    return evaluate_on(LLM_ISA_AUTO, path, g, kv, n_ctx);
+}
+
 // NMSE of one model against its golden, -1 when it could not be computed (and counted as a failure).
 static double distance(const char *model, const char *logits, llm_kv_type kv) {
     golden g;
@@ -66,9 +75,90 @@ static double distance(const char *model, const char *logits, llm_kv_type kv) {
     return nmse;
 }
 
+// The gate for keys and values in 8 bits: teacher-forced, token by token of the golden, KL of the distribution from that with F16, mean
+// over positions, on scalar kernels and on those in use. Weights here are random: logits of unit size, no certainty to lose.
+static void kv_gate(const char *model, const char *name, const golden *g) {
+    float *f16 = evaluate(model, g, LLM_KV_F16, REFERENCE_CTX), *f32 = evaluate(model, g, LLM_KV_F32, REFERENCE_CTX);
+    float *scalar = evaluate_on(LLM_ISA_SCALAR, model, g, LLM_KV_Q8_0, REFERENCE_CTX), *fast = evaluate(model, g, LLM_KV_Q8_0, REFERENCE_CTX);
+    double kl = 0, fast_kl = 0, floats = 0, worst = 0;
+    size_t i;
+    if (CHECK(f16 && f32 && scalar && fast)) {
+        for (i = 0; i < g->n_tok; i++) {
+            const size_t row = i * g->n_vocab;
+            double x = golden_kl(f16 + row, scalar + row, g->n_vocab);
+            kl += x;
+            if (x > worst) worst = x;
+            fast_kl += golden_kl(f16 + row, fast + row, g->n_vocab);
+            floats += golden_kl(f16 + row, f32 + row, g->n_vocab);
+        }
+        kl /= (double)g->n_tok; fast_kl /= (double)g->n_tok; floats /= (double)g->n_tok;
+        printf("  %-22s KL of Q8_0 KV %.2e, worst position %.2e (F32: %.1e)\n", name, kl, worst, floats);
+        CHECK(kl <= KV_GATE && fast_kl <= KV_GATE && worst <= 10 * KV_GATE);
+        CHECK(kl > floats);                                         // it was in use
+    }
+    free(f16); free(f32); free(scalar); free(fast);
+}
+
+// A layer with a large bias in its keys keeps them in F16, whatever the rest does: else the bias takes the 8 bits of its neighbours.
+static double rough_kl(const unsigned char *file, size_t n, const golden *g, int keep, uint64_t *kv_bytes) {
+    float *logits[2];
+    double kl = -1;
+    size_t i;
+    int k;
+    for (k = 0; k < 2; k++) {
+        llm_ctx_desc d;
+        llm_stats_info s;
+        llm_error e;
+        llm_model *m = llm_load_memory(file, n, NULL, &e);
+        llm_ctx *c;
+        memset(&d, 0, sizeof d);
+        memset(&s, 0, sizeof s);
+        d.kv_type = k ? LLM_KV_Q8_0 : LLM_KV_F16;
+        for (i = 0; m && !keep && i < m->net.n_layer; i++) m->net.layers[i].rough_keys = false;
+        c = llm_open(m, &d, &e);
+        logits[k] = (float *)malloc(g->n_tok * g->n_vocab * sizeof(float));
+        CHECK(c && logits[k] && llm_eval_all(c, g->tokens, g->n_tok, logits[k]) == LLM_OK);
+        llm_stats(c, &s);
+        *kv_bytes = s.kv_bytes;
+        llm_close(c);
+        llm_unload(m);
+    }
+    for (kl = 0, i = 0; i < g->n_tok; i++) kl += golden_kl(logits[0] + i * g->n_vocab, logits[1] + i * g->n_vocab, g->n_vocab);
+    free(logits[0]);
+    free(logits[1]);
+    return kl / (double)g->n_tok;
+}
+static void rough_keys(void) {
+    golden g;
+    size_t n, at;
+    unsigned char *file = test_read(test_data("llama-dense.gguf"), &n);
+    llm_model *m = llm_load_memory(file, n, NULL, NULL);
+    const llm__gguf_tensor *t = m ? llm__gguf_tensor_find(&m->gguf, llm__str_of("blk.1.attn_k.bias")) : NULL;
+    const float large = 1000.0f, small = 12.0f;
+    uint64_t smooth_bytes, rough_bytes, bytes;
+    double kept, forced;
+    SECTION("keys with large biases");
+    if (!CHECK(t && t->n_bytes == 16 * 4) || !CHECK(golden_read(&g, test_data("llama-dense.logits")))) { llm_unload(m); free(file); return; }
+    at = (size_t)(t->data - file) + 15 * 4;
+    llm_unload(m);
+    memcpy(file + at, &small, 4);
+    CHECK(rough_kl(file, n, &g, 1, &smooth_bytes) <= KV_GATE);
+    memcpy(file + at, &large, 4);
+    kept = rough_kl(file, n, &g, 1, &rough_bytes);
+    forced = rough_kl(file, n, &g, 0, &bytes);
+    printf("  a bias of 1000 in one key: KL %.2e, with its keys in 8 bits %.2e\n", kept, forced);
+    CHECK(kept <= KV_GATE && forced > 5 * KV_GATE);
+    CHECK_EQ(bytes, smooth_bytes);
+    CHECK_EQ(smooth_bytes, 2 * 2 * 2 * 64 * 34);                    // layers, heads, K and V: each head of 8 takes a block of 32
+    CHECK_EQ(rough_bytes, smooth_bytes - 2 * 64 * (34 - 8 * 2));    // the keys of one layer in F16
+    free(file);
+    golden_free(&g);
+}
+
 static void one_arch(const char *folder, const char *name) {
     char model[TEST_PATH], logits[TEST_PATH];
     double f32, f16;
+    golden g;
     if (strlen(folder) + strlen(name) + 10 > TEST_PATH) return;
     sprintf(model, "%s/%s.gguf", folder, name);
     sprintf(logits, "%s/%s.logits", folder, name);
@@ -79,6 +169,10 @@ static void one_arch(const char *folder, const char *name) {
     // K and V rounded to 11 bits: an error of about 2^-24 of the variance each, of which attention passes on a part. Exactly the
     // F32 distance would mean that the KV type was not used.
     CHECK(f16 >= 0 && f16 <= 1e-5 && f16 > f32);
+    if (CHECK(golden_read(&g, logits))) {
+        kv_gate(model, name, &g);
+        golden_free(&g);
+    }
 }
 
 // A sound file of an architecture that is not there yet: its name in the sentence, and no talk of damage.
@@ -405,6 +499,7 @@ int main(void) {
     CHECK(golden_self_test());
     data_goldens();
     goldens_can_fail();
+    rough_keys();
     arch_goldens();
     quant_goldens();
     long_inputs();

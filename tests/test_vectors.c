@@ -4,6 +4,10 @@
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include "test.h"
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <sys/resource.h>
+#endif
 
 // What is computed here for comparison must be computed as it stands, whatever the command line says.
 #if defined(__clang__)
@@ -681,18 +685,69 @@ static void test_matmul(const llm__vectors *v) {
 
 //---- attention -----------------------------------------------------------------------------------------------------------------
 
-typedef struct cache { float *k, *v; uint16_t *k16, *v16; uint32_t n, dim_k, dim_v; } cache;
+// The same keys and values in every type: plain, and in 8 bits as blocks [position][block] and as pages.
+typedef struct blocks { int8_t q[512]; uint16_t d[16]; } blocks;
+typedef struct cache { float *k, *v; uint16_t *k16, *v16; blocks *k8, *v8; uint8_t *k_pages, *v_pages; uint32_t n, dim_k, dim_v; } cache;
+typedef enum kind { IN_F32, IN_F16, IN_Q8, IN_F16_Q8 } kind;            // the last: keys F16, values Q8
 
-static float rule_score(const float *q, const cache *c, uint32_t j, bool f16, float scale, float cap) {
+// N7's last sentence, from nothing of the library but its F16.
+static void rule_q8(blocks *b, const float *x, uint32_t n) {
+    uint32_t i, k;
+    memset(b, 0, sizeof *b);
+    for (i = 0; i < n; i += 32) {
+        float amax = 0, r;
+        bool finite = true;
+        for (k = i; k < n && k < i + 32; k++) {
+            uint32_t u = llm__f32_bits(x[k]) & 0x7fffffffu;
+            finite = finite && u < 0x7f800000u;
+            if (llm__bits_f32(u) > amax) amax = llm__bits_f32(u);
+        }
+        amax = amax / 127.0f;
+        b->d[i / 32] = finite ? llm__f32_to_f16(amax) : 0x7e00u;
+        if (!finite || b->d[i / 32] == 0) continue;
+        r = 1.0f / llm__f16_to_f32(b->d[i / 32]);
+        for (k = i; k < n && k < i + 32; k++) {
+            float y = x[k] * r;
+            b->q[k] = (int8_t)(y > 127.0f ? 127 : y < -127.0f ? -127 : rule_round(y));
+        }
+    }
+}
+static float rule_dot_q8(const float *q, const blocks *k, uint32_t n) {
+    float whole[512], d[16], acc = 0;
+    int8_t quant[512];
+    int16_t sums[32];
+    uint32_t b, i;
+    memset(whole, 0, sizeof whole);
+    memcpy(whole, q, n * sizeof *q);
+    rule_quantize(whole, 512, quant, d, sums);
+    for (b = 0; b < (n + 31) / 32; b++) {
+        int32_t isum = 0;
+        float s = llm__f16_to_f32(k->d[b]);
+        for (i = 32 * b; i < 32 * b + 32; i++) isum += quant[i] * k->q[i];
+        s = s * d[b];
+        acc = llm__fma(s, (float)isum, acc);
+    }
+    return acc;
+}
+
+static float rule_score(const float *q, const cache *c, uint32_t j, kind in, float scale, float cap) {
+    const bool f16 = in != IN_F32;
     float row[600], s;
     uint32_t i;
     for (i = 0; i < c->dim_k; i++) row[i] = f16 ? llm__f16_to_f32(c->k16[(size_t)j * c->dim_k + i]) : c->k[(size_t)j * c->dim_k + i];
-    s = rule_dot(q, row, c->dim_k);
+    s = in == IN_Q8 ? rule_dot_q8(q, &c->k8[j], c->dim_k) : rule_dot(q, row, c->dim_k);
     s = s * scale;
     if (cap != 0.0f) { s = s / cap; s = tanh1(s); s = cap * s; }
     return s;
 }
-static void rule_span(llm__attn_part *out, const float *q, const cache *c, bool f16, float scale, float cap, uint32_t begin, uint32_t end) {
+static float rule_value(const cache *c, uint32_t j, uint32_t i, kind in) {
+    float d;
+    if (in == IN_F32) return c->v[(size_t)j * c->dim_v + i];
+    if (in == IN_F16) return llm__f16_to_f32(c->v16[(size_t)j * c->dim_v + i]);
+    d = llm__f16_to_f32(c->v8[j].d[i / 32]);
+    return (float)c->v8[j].q[i] * d;
+}
+static void rule_span(llm__attn_part *out, const float *q, const cache *c, kind in, float scale, float cap, uint32_t begin, uint32_t end) {
     float s[64], l[16], m, a, sum;
     uint32_t base, j, i, lo, hi;
     out->m = out->l = 0;
@@ -700,7 +755,7 @@ static void rule_span(llm__attn_part *out, const float *q, const cache *c, bool 
     for (base = begin / 64 * 64; base < end; base += 64) {
         lo = base < begin ? begin : base;
         hi = base + 64 < end ? base + 64 : end;
-        for (j = lo; j < hi; j++) s[j - base] = rule_score(q, c, j, f16, scale, cap);
+        for (j = lo; j < hi; j++) s[j - base] = rule_score(q, c, j, in, scale, cap);
         m = lo == begin ? s[lo - base] : out->m;
         for (j = lo; j < hi; j++) m = s[j - base] > m ? s[j - base] : m;
         memset(l, 0, sizeof l);
@@ -721,20 +776,38 @@ static void rule_span(llm__attn_part *out, const float *q, const cache *c, bool 
         out->m = m;
         for (j = lo; j < hi; j++)
             for (i = 0; i < c->dim_v; i++) {
-                float x = f16 ? llm__f16_to_f32(c->v16[(size_t)j * c->dim_v + i]) : c->v[(size_t)j * c->dim_v + i];
+                float x = rule_value(c, j, i, in);
                 out->o[i] = llm__fma(s[j - base], x, out->o[i]);
             }
     }
 }
-static void cache_fill(cache *c, random_state *r, uint32_t n, uint32_t dim_k, uint32_t dim_v, int kind) {
+// Pages as attention reads them; what is in no position's place stays 0x7f: an F16 that is a NaN.
+static void pages_fill(uint8_t *pages, const blocks *rows, uint32_t n, uint32_t dim) {
+    const uint32_t n_blocks = (dim + 31) / 32;
+    uint32_t j, b;
+    memset(pages, 0x7f, (size_t)(n + 63) / 64 * 64 * n_blocks * 34);
+    for (j = 0; j < n; j++) {
+        uint8_t *page = pages + (size_t)(j / 64) * 64 * n_blocks * 34;
+        for (b = 0; b < n_blocks; b++) memcpy(page + (b * 64 + j % 64) * 2, &rows[j].d[b], 2);
+        memcpy(page + n_blocks * 128 + (size_t)(j % 64) * n_blocks * 32, rows[j].q, n_blocks * 32);
+    }
+}
+static void cache_fill(cache *c, random_state *r, uint32_t n, uint32_t dim_k, uint32_t dim_v, int how) {
     size_t i;
     c->n = n; c->dim_k = dim_k; c->dim_v = dim_v;
-    if (kind == 2) { tiny_fill(r, c->k, (size_t)n * dim_k); tiny_fill(r, c->v, (size_t)n * dim_v); }
-    else { random_fill(r, c->k, (size_t)n * dim_k, false); random_fill(r, c->v, (size_t)n * dim_v, kind == 1); }
+    if (how == 2) { tiny_fill(r, c->k, (size_t)n * dim_k); tiny_fill(r, c->v, (size_t)n * dim_v); }
+    else { random_fill(r, c->k, (size_t)n * dim_k, false); random_fill(r, c->v, (size_t)n * dim_v, how == 1); }
     for (i = 0; i < (size_t)n * dim_k; i++) c->k16[i] = llm__f32_to_f16(c->k[i]);
     for (i = 0; i < (size_t)n * dim_v; i++) c->v16[i] = llm__f32_to_f16(c->v[i]);
+    for (i = 0; i < n; i++) { rule_q8(&c->k8[i], c->k + i * dim_k, dim_k); rule_q8(&c->v8[i], c->v + i * dim_v, dim_v); }
+    pages_fill(c->k_pages, c->k8, n, dim_k);
+    pages_fill(c->v_pages, c->v8, n, dim_v);
 }
-static void attend_of(llm__attend *a, const cache *c, bool f16, float scale, float cap, uint32_t page0, const void **k, const void **v) {
+static void attend_of(llm__attend *a, const cache *c, kind in, float scale, float cap, uint32_t page0, const void **k, const void **v) {
+    static const llm__elem k_of[] = { LLM__HOST_F32, LLM__HOST_F16, LLM__HOST_Q8, LLM__HOST_F16 };
+    static const llm__elem v_of[] = { LLM__HOST_F32, LLM__HOST_F16, LLM__HOST_Q8, LLM__HOST_Q8 };
+    const uint32_t k_blocks = (c->dim_k + 31) / 32, v_blocks = (c->dim_v + 31) / 32;
+    const bool f16 = in != IN_F32;
     uint32_t p;
     memset(a, 0, sizeof *a);
     a->page0 = page0;
@@ -743,10 +816,15 @@ static void attend_of(llm__attend *a, const cache *c, bool f16, float scale, flo
         k[p - page0] = f16 ? (const void *)(c->k16 + at * c->dim_k) : (const void *)(c->k + at * c->dim_k);
         v[p - page0] = f16 ? (const void *)(c->v16 + at * c->dim_v) : (const void *)(c->v + at * c->dim_v);
     }
+    for (p = page0; p * 64 < c->n; p++) {
+        if (in == IN_Q8) k[p - page0] = c->k_pages + (size_t)p * 64 * k_blocks * 34;
+        if (in >= IN_Q8) v[p - page0] = c->v_pages + (size_t)p * 64 * v_blocks * 34;
+    }
     a->k = k; a->v = v;
     a->head_dim_k = c->dim_k; a->head_dim_v = c->dim_v;
-    a->k_stride = c->dim_k * (f16 ? 2u : 4u); a->v_stride = c->dim_v * (f16 ? 2u : 4u);
-    a->f16 = f16; a->scale = scale; a->softcap = cap;
+    a->k_stride = in == IN_Q8 ? k_blocks * 32 : c->dim_k * (f16 ? 2u : 4u);
+    a->v_stride = in >= IN_Q8 ? v_blocks * 32 : c->dim_v * (f16 ? 2u : 4u);
+    a->k_elem = k_of[in]; a->v_elem = v_of[in]; a->scale = scale; a->softcap = cap;
 }
 enum { QUERIES = 7, DIM = 520 };
 typedef struct attention {
@@ -755,7 +833,7 @@ typedef struct attention {
     llm__query query[QUERIES];
 } attention;
 
-static void check_attention(const llm__vectors *v, attention *t, const cache *c, random_state *r, bool f16, float cap, bool equal_ranges) {
+static void check_attention(const llm__vectors *v, attention *t, const cache *c, random_state *r, kind in, float cap, bool equal_ranges) {
     const void *k[40], *vv[40];
     llm__attend a;
     llm__attn_part want, one;
@@ -771,18 +849,18 @@ static void check_attention(const llm__vectors *v, attention *t, const cache *c,
         if (i && (equal_ranges || random32(r) % 2)) { q->begin = q[-1].begin; q->end = q[-1].end; }
         lowest = LLM__MIN(lowest, q->begin);
     }
-    attend_of(&a, c, f16, 0.37f, cap, lowest / 64, k, vv);
+    attend_of(&a, c, in, 0.37f, cap, lowest / 64, k, vv);
     v->attend_group(&a, t->query, n_q);
     want.o = t->want; one.o = t->o1;
     for (i = 0; i < n_q; i++) {
-        rule_span(&want, t->q[i], c, f16, 0.37f, cap, t->query[i].begin, t->query[i].end);
+        rule_span(&want, t->q[i], c, in, 0.37f, cap, t->query[i].begin, t->query[i].end);
         v->attend_span(&one, t->q[i], &a, t->query[i].begin, t->query[i].end);
         right = right && want.m == t->part[i].m && same(&want.l, &t->part[i].l, 1);
         right = right && same(t->want, t->o[i], c->dim_v) && t->o[i][c->dim_v] == GUARD;
         right = right && want.m == one.m && same(&want.l, &one.l, 1) && same(t->want, t->o1, c->dim_v);
     }
     if (!CHECK(right))
-        printf("  %u positions, heads of %u and %u, f16 %d, cap %g, %u queries\n", c->n, c->dim_k, c->dim_v, f16, (double)cap, n_q);
+        printf("  %u positions, heads of %u and %u, kind %d, cap %g, %u queries\n", c->n, c->dim_k, c->dim_v, (int)in, (double)cap, n_q);
 }
 static void check_merge(const llm__vectors *v, random_state *r, size_t n) {
     float o[DIM], p[DIM], want[DIM], m, a, b, x, y;
@@ -814,7 +892,7 @@ static void check_meaning(const llm__vectors *v, attention *t, const cache *c, r
     llm__attend a;
     long double worst = 0, sum = 0, s[600], o;
     uint32_t i, j;
-    attend_of(&a, c, false, 0.125f, 0.0f, 0, k, vv);
+    attend_of(&a, c, IN_F32, 0.125f, 0.0f, 0, k, vv);
     random_fill(r, t->q[0], c->dim_k, false);
     t->part[0].o = t->o[0];
     v->attend_span(&t->part[0], t->q[0], &a, 0, c->n);
@@ -840,12 +918,15 @@ static void test_attention(const llm__vectors *v) {
     size_t i, n;
     c.k = (float *)malloc(1024 * 512 * sizeof(float)); c.v = (float *)malloc(1024 * 512 * sizeof(float));
     c.k16 = (uint16_t *)malloc(1024 * 512 * 2); c.v16 = (uint16_t *)malloc(1024 * 512 * 2);
+    c.k8 = (blocks *)malloc(1024 * sizeof(blocks)); c.v8 = (blocks *)malloc(1024 * sizeof(blocks));
+    c.k_pages = (uint8_t *)malloc(1024 * 16 * 34); c.v_pages = (uint8_t *)malloc(1024 * 16 * 34);
     SECTION("attention");
     for (i = 0; i < sizeof dims / sizeof *dims; i++)
         for (n = 0; n < 36; n++) {
             uint32_t positions = n < 4 ? 1 + (uint32_t)n : 1 + random32(&r) % (n < 24 ? 200 : 600);
             cache_fill(&c, &r, positions, dims[i][0], dims[i][1], (int)n % 3);
-            check_attention(v, t, &c, &r, n % 2 != 0, n % 5 == 4 ? 5.0f : 0.0f, n % 4 == 3);
+            check_attention(v, t, &c, &r, n % 2 ? IN_F16 : IN_F32, n % 5 == 4 ? 5.0f : 0.0f, n % 4 == 3);
+            check_attention(v, t, &c, &r, n % 4 == 1 ? IN_F16_Q8 : IN_Q8, n % 5 == 3 ? 5.0f : 0.0f, n % 3 == 1);
         }
     cache_fill(&c, &r, 500, 64, 64, 0);
     check_meaning(v, t, &c, &r);
@@ -853,6 +934,73 @@ static void test_attention(const llm__vectors *v) {
     for (n = 1; n < 70; n++) check_merge(v, &r, n);
     check_merge(v, &r, 512);
     free(t); free(c.k); free(c.v); free(c.k16); free(c.v16);
+    free(c.k8); free(c.v8); free(c.k_pages); free(c.v_pages);
+}
+
+// Rounding to 8 bits: the rule on numbers of every size, what it says at its ends, and nothing written beyond.
+static void test_to_q8(const llm__vectors *v) {
+    random_state r = { 77 };
+    float x[520], inf = llm__bits_f32(0x7f800000u);
+    int8_t q[544];
+    uint16_t d[17 * 64];
+    blocks want;
+    uint64_t saturated = 0;
+    uint32_t n, round, i;
+    SECTION("to 8 bits");
+    for (n = 1; n <= 512; n += n < 70 ? 1 : 37)
+        for (round = 0; round < 6; round++) {
+            bool right = true;
+            if (round == 3) tiny_fill(&r, x, n);
+            else random_fill(&r, x, n, round == 2);
+            for (i = 0; round >= 4 && i < n; i++) x[i] *= round == 4 ? 1e-7f : 3e6f;
+            memset(q, 99, sizeof q);
+            memset(d, 0xab, sizeof d);
+            v->to_q8(q, d + 5, x, n, NULL);
+            rule_q8(&want, x, n);
+            right = memcmp(q, want.q, (n + 31) / 32 * 32) == 0 && q[(n + 31) / 32 * 32] == 99;
+            for (i = 0; i < 17 * 64; i++)
+                right = right && d[i] == (i % 64 == 5 && i / 64 < (n + 31) / 32 ? want.d[i / 64] : 0xababu);
+            if (!CHECK(right)) printf("  %u numbers, round %u\n", n, round);
+        }
+    for (i = 0; i < 64; i++) x[i] = i == 40 ? -1e7f : (float)i;      // 1e7 / 127 is beyond F16: 65504, and the block ends at 127 times that
+    v->to_q8(q, d, x, 64, &saturated);
+    CHECK(saturated == 1 && d[64] == 0x7bffu && q[40] == -127 && q[41] == 0 && d[0] != 0x7bffu && q[31] == 127);
+    for (i = 0; i < 64; i++) x[i] = i == 3 ? 3.7e-6f : i == 35 ? 3.9e-6f : 0.0f;      // either side of 127 * 2^-25
+    v->to_q8(q, d, x, 64, &saturated);
+    CHECK(saturated == 1 && d[0] == 0 && q[3] == 0 && d[64] == 1 && q[35] == 65);
+    for (i = 0; i < 3; i++) {                                       // what is no number is not lost: it meets whoever reads the block
+        memset(x, 0, sizeof x);
+        x[7] = i == 0 ? inf : i == 1 ? -inf : llm__bits_f32(0xffc00123u);
+        x[8] = 5;
+        v->to_q8(q, d, x, 64, &saturated);
+        CHECK(d[0] == 0x7e00u && q[7] == 0 && q[8] == 0 && d[64] == 0 && saturated == 1);
+    }
+}
+
+// The loads of `read` are wanted by nobody; they have to happen all the same. Each touches a page of its own, and the system counts.
+static void test_read_happens(const llm__vectors *v) {
+#if defined(__linux__)
+    enum { PAGE = 4096, PER_STREAM = 64, BYTES = 4 * PER_STREAM * PAGE };
+    struct rusage before, after;
+    const uint8_t *at[4], *p = (const uint8_t *)mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int i;
+    SECTION("reading");
+    if (!CHECK((const void *)p != MAP_FAILED)) return;
+    madvise((void *)(uintptr_t)p, BYTES, MADV_NOHUGEPAGE);
+    for (i = 0; i < 4; i++) at[i] = p + i * PER_STREAM * PAGE;
+    getrusage(RUSAGE_SELF, &before);
+    v->read(at, PAGE, PER_STREAM);
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_minflt - before.ru_minflt >= 4 * PER_STREAM);
+    getrusage(RUSAGE_SELF, &before);
+    v->read(at, PAGE, PER_STREAM);
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_minflt - before.ru_minflt < PER_STREAM);
+    munmap((void *)(uintptr_t)p, BYTES);
+#else
+    (void)v;
+    test_lacks("no count of page faults");
+#endif
 }
 
 int main(int argc, char **argv) {
@@ -872,7 +1020,7 @@ int main(int argc, char **argv) {
             continue;
         }
         SECTION(llm__isa_name(isas[i]));
-        test_kernels(&k.v); test_halves(&k.v); test_matmul(&k.v); test_attention(&k.v);
+        test_kernels(&k.v); test_halves(&k.v); test_matmul(&k.v); test_attention(&k.v); test_to_q8(&k.v); test_read_happens(&k.v);
     }
     llm__fp_leave(env);
     return test_done();
