@@ -89,6 +89,7 @@ static void tile_of(llm__tile *t, const matrix *m, uint32_t row, uint32_t n_rows
     t->out = m->out + row;
     t->ld = m->rows;
     t->panel = m->panel;
+    t->follows = false;
 }
 
 static uint64_t measure(const llm__kernels *k, const matrix *m, const options *o) {

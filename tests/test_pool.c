@@ -43,30 +43,41 @@ static llm__pool *pool_of(uint32_t n, const llm_parallel *hook) {
 // ---- chunks
 
 static void test_chunks(void) {
-    uint32_t round, wrong = 0;
+    static llm__worker workers[16];
+    static uint8_t seen[100000];
+    llm__pool pool;
+    llm__team team;
+    llm__chunks c;
+    uint32_t round, begin, end, i, wrong = 0;
     SECTION("chunks");
-    for (round = 0; round < 20000; round++) {
-        llm__chunks c;
-        uint32_t n = any(round % 10 ? 300 : 100000), step = 1 + any(40), workers = 1 + any(9), begin, end, at = 0, last = UINT32_MAX;
-        llm__chunks_init(&c, n, step, workers);
-        while (llm__chunks_take(&c, &begin, &end)) {
-            wrong += begin != at || end <= begin || end > n || begin % step;
-            wrong += end - begin > last || (end - begin > step && (end - begin) * 8 * workers > n);       // shrinking, small from the start
-            last = end - begin;
-            at = end;
+    memset(&pool, 0, sizeof pool);
+    pool.workers = workers;
+    team.pool = &pool;
+    for (round = 0; round < 5000; round++) {
+        const uint32_t n = any(round % 100 ? 300 : 100000), step = 1 + any(40);
+        uint32_t through = 0, largest;
+        team.n = 2 + any(8);
+        largest = (n / step / (8 * team.n) + 2) * step;
+        memset(seen, 0, n);
+        llm__chunks_init(&c, &team, n, step);
+        while (through != (1u << team.n) - 1u) {                        // whoever comes, in any order, some of them often
+            const uint32_t w = round % 3 ? any(team.n) : any(team.n) / 2;
+            if (!llm__chunks_take(&c, w, &begin, &end)) { through |= 1u << w; if (round % 3 == 0) through = (1u << team.n) - 1u; continue; }
+            wrong += end <= begin || end > n || begin % step || end - begin > largest;
+            for (i = begin; i < end; i++) wrong += seen[i]++ != 0;
         }
-        wrong += at != n;
+        for (i = 0; i < n; i++) wrong += seen[i] != 1;
     }
     CHECK_EQ(wrong, 0);
-    {
-        llm__chunks c;
-        uint32_t begin, end, count = 0;
-        llm__chunks_init(&c, UINT32_MAX, 8, UINT32_MAX);
-        while (llm__chunks_take(&c, &begin, &end)) count++;
-        CHECK(end == UINT32_MAX && count < 60000);
-        llm__chunks_init(&c, 5, 0, 1);
-        CHECK(llm__chunks_take(&c, &begin, &end) && begin == 0 && end == 1);
-    }
+    team.n = 9;
+    llm__chunks_init(&c, &team, UINT32_MAX, 8);
+    for (i = 0, begin = end = 0; llm__chunks_take(&c, 8, &begin, &end); i++) wrong += end == UINT32_MAX;
+    CHECK(wrong == 1 && i < 60000);
+    team.n = 1;
+    llm__chunks_init(&c, &team, 5, 0);
+    CHECK(llm__chunks_take(&c, 0, &begin, &end) && begin == 0 && end == 5 && !llm__chunks_take(&c, 0, &begin, &end));
+    llm__chunks_init(&c, &team, 0, 8);
+    CHECK(!llm__chunks_take(&c, 0, &begin, &end));
 }
 
 // ---- runs
@@ -84,7 +95,7 @@ static void part(void *arg, uint32_t worker) {
     uint32_t begin, end;
     if (worker >= j->n_workers) { j->wrong++; return; }
     j->begun[worker]++;                // plain memory: each part runs once, so nobody else touches it
-    while (llm__chunks_take(&j->chunks, &begin, &end)) {
+    while (llm__chunks_take(&j->chunks, worker, &begin, &end)) {
         j->rows[worker] += end - begin;
         for (; begin < end; begin++) j->seen[begin]++;
     }
@@ -94,7 +105,7 @@ static uint32_t run_once(llm__team *t, job *j, uint32_t n, uint32_t step) {
     memset(j, 0, sizeof *j);
     j->n_workers = t->n;
     j->n = n;
-    llm__chunks_init(&j->chunks, n, step, t->n);
+    llm__chunks_init(&j->chunks, t, n, step);
     llm__team_run(t, part, j);
     for (i = 0; i < t->n; i++) wrong += j->begun[i] != 1;
     for (i = 0; i < n; i++) wrong += j->seen[i] != 1;
@@ -356,7 +367,7 @@ typedef struct slow { llm__chunks chunks; uint32_t rows[8], slow_worker; } slow;
 static void slow_part(void *arg, uint32_t worker) {
     slow *s = (slow *)arg;
     uint32_t begin, end;
-    while (llm__chunks_take(&s->chunks, &begin, &end)) {
+    while (llm__chunks_take(&s->chunks, worker, &begin, &end)) {
         s->rows[worker] += end - begin;
         nap((long)(end - begin) * (worker == s->slow_worker ? 2000 : 100));
     }
@@ -374,7 +385,7 @@ static void test_slow_core(void) {
             t = llm__team_take(p);
             memset(&s, 0, sizeof s);
             s.slow_worker = k;
-            llm__chunks_init(&s.chunks, 1000, 8, t.n);
+            llm__chunks_init(&s.chunks, &t, 1000, 8);
             us = llm__os_now_us();
             llm__team_run(&t, slow_part, &s);
             us = llm__os_now_us() - us;
@@ -393,8 +404,7 @@ static void work_part(void *arg, uint32_t worker) {
     work *w = (work *)arg;
     uint32_t begin, end, k;
     float sum = 0;
-    (void)worker;
-    while (llm__chunks_take(&w->chunks, &begin, &end))
+    while (llm__chunks_take(&w->chunks, worker, &begin, &end))
         for (; begin < end; begin++)
             for (k = 0; k < 100; k++) sum += w->x[(begin * 7 + k) & 1023] * 1.01f;
     if (sum > 1e30f) w->sink = sum;
@@ -411,7 +421,7 @@ static double work_ms(uint32_t n_threads, double *wall) {
         for (token = 0; token < 4; token++) {
             llm__team t = llm__team_take(p);
             for (run = 0; run < 120; run++) {
-                llm__chunks_init(&w.chunks, 1000, 8, t.n);
+                llm__chunks_init(&w.chunks, &t, 1000, 8);
                 llm__team_run(&t, work_part, &w);
             }
             llm__team_give(&t);
