@@ -1805,10 +1805,8 @@ static void llm__tq2_0_unpack(const void *src, uint32_t j, llm__weights32 *w) {
 // it begins with digit n. 32 bytes hold weights 0..159, digit by digit; 16 bytes 160..239; four bytes with four digits the rest.
 typedef struct llm__tq1_0 { uint8_t q[48], qh[4], d[2]; } llm__tq1_0;
 LLM__CARD(tq1_0, 54, 1, 1);
-static int8_t llm__trit(uint32_t byte, uint32_t n) {
-    static const uint8_t power[5] = { 1, 3, 9, 27, 81 };
-    return (int8_t)((int)((byte * power[n] & 255u) * 3u >> 8) - 1);
-}
+static const uint8_t llm__power_of_3[5] = { 1, 3, 9, 27, 81 };
+static int8_t llm__trit(uint32_t byte, uint32_t n) { return (int8_t)((int)((byte * llm__power_of_3[n] & 255u) * 3u >> 8) - 1); }
 static void llm__tq1_0_unpack(const void *src, uint32_t j, llm__weights32 *w) {
     const llm__tq1_0 *b = (const llm__tq1_0 *)src;
     uint32_t k;
@@ -4894,6 +4892,140 @@ LLM__AVX2_INLINE llm__avx2_group llm__avx2_halved(const llm__avx2_scales *s, uin
     return g;
 }
 
+// ---- the types that look their weights up, and the smallest ones ----
+
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_lookup(llm__avx2_pair p, __m256i table) {
+    p.lo = _mm256_shuffle_epi8(table, p.lo);
+    p.hi = _mm256_shuffle_epi8(table, p.hi);
+    return p;
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq4_nl(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r; (void)i; (void)c;
+    return llm__avx2_lookup(llm__avx2_nibbles(a + 2, b + 2), llm__avx2_both(llm__iq4_values));
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq4_xs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t at = 8 + i * 32 + (size_t)c * 16;
+    (void)s; (void)r;
+    return llm__avx2_lookup(llm__avx2_nibbles(a + at, b + at), llm__avx2_both(llm__iq4_values));
+}
+LLM__AVX2_INLINE __m256i llm__avx2_e2m1(void) {                             // 12 added: 0..24
+    return _mm256_add_epi8(llm__avx2_both(llm__e2m1_values), _mm256_set1_epi8(12));
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_mxfp4(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r; (void)i; (void)c;
+    return llm__avx2_lookup(llm__avx2_nibbles(a + 1, b + 1), llm__avx2_e2m1());
+}
+LLM__AVX2_INLINE void llm__avx2_powers(const uint8_t *w, size_t rb, llm__avx2_scales *s) {           // llm__half_e8m0
+    const __m256i e = _mm256_and_si256(llm__avx2_first_words(w, rb), _mm256_set1_epi32(255));
+    const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    const __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    s->d = _mm256_castsi256_ps(_mm256_blendv_epi8(normal, subnormal, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+    s->m = s->d;
+}
+LLM__AVX2_INLINE void llm__avx2_super_iq4_xs(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w, rb));
+    llm__avx2_halves(r.v[0], &s->d, &s->m);
+    s->sub.v[0] = r.v[1];
+    s->sub.v[1] = _mm256_srli_epi32(r.v[0], 16);
+}
+// Bits of each word from `from` on.
+LLM__AVX2_INLINE __m256i llm__avx2_bits_at(__m256i words, uint32_t from, int mask) {
+    return _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128((int)from)), _mm256_set1_epi32(mask));
+}
+LLM__AVX2_INLINE llm__avx2_group llm__avx2_six_bits(const llm__avx2_scales *s, uint32_t i, int c) {  // iq4_xs: d * (sc - 32)
+    const uint32_t j = i * 2 + (uint32_t)c;
+    const __m256i low = llm__avx2_bits_at(s->sub.v[0], j * 4, 15), high = llm__avx2_bits_at(s->sub.v[1], j * 2, 3);
+    const __m256i sc = _mm256_sub_epi32(_mm256_or_si256(low, _mm256_slli_epi32(high, 4)), _mm256_set1_epi32(32));
+    llm__avx2_group g = llm__avx2_whole(s, i, c);
+    g.s = _mm256_mul_ps(s->d, _mm256_cvtepi32_ps(sc));
+    return g;
+}
+
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_tq2_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    (void)s; (void)r;
+    return llm__avx2_field(a, b, i * 32, c * 2, 3);
+}
+LLM__AVX2_INLINE void llm__avx2_super_tq2_0(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_halves(llm__avx2_last_words(w + 50, rb), &s->m, &s->d);
+}
+// llm__trit, plus 1, for all bytes; a power of three for two of them. Products modulo 256 stand in the upper byte: the even bytes come
+// there times 256 * power, which drops the odd ones.
+LLM__AVX2_INLINE __m256i llm__avx2_trits(__m256i v, __m256i power) {
+    const __m256i three = _mm256_set1_epi16(3), odd = _mm256_and_si256(v, _mm256_set1_epi16((short)0xff00));
+    const __m256i even = _mm256_mulhi_epu16(_mm256_mullo_epi16(v, _mm256_slli_epi16(power, 8)), three);
+    return _mm256_or_si256(even, _mm256_slli_epi16(_mm256_mulhi_epu16(_mm256_mullo_epi16(odd, power), three), 8));
+}
+LLM__AVX2_INLINE __m256i llm__avx2_each(const void *a, const void *b) {     // the same four bytes in each half
+    int32_t x, y;
+    memcpy(&x, a, 4);
+    memcpy(&y, b, 4);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_set1_epi32(x)), _mm_set1_epi32(y), 1);
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_tq1_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const uint32_t j = i * 4 + (uint32_t)c;
+    llm__avx2_pair p;
+    (void)s; (void)r;
+    if (j < 5) {
+        const __m256i power = _mm256_set1_epi16(llm__power_of_3[j]);
+        p.lo = llm__avx2_trits(llm__avx2_two(a, b), power);
+        p.hi = llm__avx2_trits(llm__avx2_two(a + 16, b + 16), power);
+    } else {
+        const __m256i v = llm__avx2_two(a + 32, b + 32);
+        p.lo = llm__avx2_trits(v, _mm256_set1_epi16(llm__power_of_3[j * 2 - 10]));
+        p.hi = j < 7 ? llm__avx2_trits(v, _mm256_set1_epi16(llm__power_of_3[j * 2 - 9])) :
+               llm__avx2_trits(llm__avx2_each(a + 48, b + 48), _mm256_broadcastsi128_si256(_mm_setr_epi16(1, 1, 3, 3, 9, 9, 27, 27)));
+    }
+    return p;
+}
+LLM__AVX2_INLINE void llm__avx2_super_tq1_0(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_halves(llm__avx2_last_words(w + 38, rb), &s->m, &s->d);
+}
+
+// Four bytes of each row, each in a word of its own: what eight weights share.
+LLM__AVX2_INLINE __m256i llm__avx2_apart(const uint8_t *a, const uint8_t *b) {
+    int32_t x, y;
+    memcpy(&x, a, 4);
+    memcpy(&y, b, 4);
+    return _mm256_cvtepu8_epi32(_mm_insert_epi32(_mm_cvtsi32_si128(x), y, 1));
+}
+LLM__AVX2_INLINE __m256i llm__avx2_eightfold(__m256i words, int first) {    // bytes first and first + 4 of each half, eight times each
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 4, 4));
+    return _mm256_shuffle_epi8(words, _mm256_add_epi8(order, _mm256_set1_epi8((char)first)));
+}
+LLM__AVX2_INLINE __m256i llm__avx2_bit16(__m256i words, int first, int value) {      // `value` where bit k of the byte for weight k is set
+    return llm__avx2_bit(llm__avx2_eightfold(words, first), _mm256_set1_epi64x((long long)0x8040201008040201u), value);
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q1_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t at = 2 + i * 16 + (size_t)c * 4;
+    const __m256i v = llm__avx2_apart(a + at, b + at);
+    llm__avx2_pair p;
+    (void)s; (void)r;
+    p.lo = llm__avx2_bit16(v, 0, 2);
+    p.hi = llm__avx2_bit16(v, 8, 2);
+    return p;
+}
+// Two bits a weight, eight bytes of each row at the start of its half, through a table of four.
+LLM__AVX2_INLINE __m256i llm__avx2_quads16(__m256i v, int first, __m256i table) {
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
+    v = _mm256_shuffle_epi8(v, _mm256_add_epi8(order, _mm256_set1_epi8((char)first)));
+    v = _mm256_and_si256(v, _mm256_set1_epi32((int)0xc0300c03u));
+    return _mm256_shuffle_epi8(table, llm__avx2_low(_mm256_or_si256(v, _mm256_srli_epi16(v, 4)), 15));        // a code, or four times one
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_quads(__m256i v, int v0, int v1, int v2, int v3) {
+    const __m256i table = _mm256_broadcastsi128_si256(_mm_setr_epi8((char)v0, (char)v1, (char)v2, (char)v3, (char)v1, 0, 0, 0,
+                                                                    (char)v2, 0, 0, 0, (char)v3, 0, 0, 0));
+    llm__avx2_pair p;
+    p.lo = llm__avx2_quads16(v, 0, table);
+    p.hi = llm__avx2_quads16(v, 4, table);
+    return p;
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q2_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t at = 2 + i * 16 + (size_t)c * 8;
+    const __m128i x = _mm_loadl_epi64((const __m128i *)(a + at)), y = _mm_loadl_epi64((const __m128i *)(b + at));
+    (void)s; (void)r;
+    return llm__avx2_quads(_mm256_inserti128_si256(_mm256_castsi128_si256(x), y, 1), 0, 1, 2, 3);
+}
+
 // ---- decode ----
 
 #define LLM__AVX2_FOLD(type, width, a, b) \
@@ -5312,7 +5444,7 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
 
 // ---- the overlay ----
 
-//    name         kind    zero  groups, unrolled  scales of a block  of a group
+//    name           kind    zero  groups, unrolled  scales of a block  of a group
 #define LLM__AVX2_FORMATS(X)                                         \
     X(Q4_0, q4_0, NIBBLE, 8,   1, 1,  head,        whole)            \
     X(Q4_1, q4_1, NIBBLE, 0,   1, 1,  head,        whole)            \
@@ -5323,7 +5455,14 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
     X(Q3_K, q3_k, SMALL,  4,   8, 4,  super_q3_k,  halved)           \
     X(Q4_K, q4_k, NIBBLE, 0,   8, 2,  super_k4,    scaled)           \
     X(Q5_K, q5_k, FIVE,   0,   8, 2,  super_k4,    scaled)           \
-    X(Q6_K, q6_k, SIX,    32,  8, 4,  super_q6_k,  halved)
+    X(Q6_K, q6_k, SIX,    32,  8, 4,  super_q6_k,  halved)           \
+    X(IQ4_NL, iq4_nl, BYTE, 128, 1, 1,  head,      whole)            \
+    X(IQ4_XS, iq4_xs, BYTE, 128, 8, 2,  super_iq4_xs, six_bits)      \
+    X(MXFP4, mxfp4, FIVE,   12, 1, 1,  powers,     whole)            \
+    X(TQ1_0, tq1_0, NIBBLE, 1,  8, 4,  super_tq1_0, whole)           \
+    X(TQ2_0, tq2_0, NIBBLE, 1,  8, 4,  super_tq2_0, whole)           \
+    X(Q1_0, q1_0, NIBBLE, 1,   4, 4,  head,        whole)            \
+    X(Q2_0, q2_0, NIBBLE, 1,   2, 2,  head,        whole)
 
 // Decode takes bytes as signed, panels hold them plus 128: the zero is the panels'.
 #define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                     \
