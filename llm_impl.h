@@ -4647,9 +4647,10 @@ typedef llm__avx2_group (*llm__avx2_group_fn)(const llm__avx2_scales *s, uint32_
 //   NIBBLE  q <= 15:  all 32 columns of a row: two lanes of 15*127*2*8 = 30480
 //   FIVE    q <= 31:  half of them, 31*127*2*4 = 31496
 //   BYTE    signed:   |q| times signed a, 128*127*2 = 32512; in panels as two nibbles of q + 128
-//   SMALL   q <= 7:   a half with its own sub-scale, 7*127*2*4 = 7112
+//   SMALL   q <= 31:  a half with its own sub-scale, as FIVE
 //   SIX     q <= 63:  63*127*2*2 = 32004
-enum { LLM__AVX2_NIBBLE, LLM__AVX2_FIVE, LLM__AVX2_BYTE, LLM__AVX2_SMALL, LLM__AVX2_SIX };
+//   SEVEN   q <= 127: 127*127*2 = 32258
+enum { LLM__AVX2_NIBBLE, LLM__AVX2_FIVE, LLM__AVX2_BYTE, LLM__AVX2_SMALL, LLM__AVX2_SIX, LLM__AVX2_SEVEN };
 
 LLM__AVX2_INLINE __m256i llm__avx2_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 LLM__AVX2_INLINE __m128i llm__avx2_load16(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
@@ -5026,6 +5027,222 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q2_0(const uint8_t *a, const uint8_t *
     return llm__avx2_quads(_mm256_inserti128_si256(_mm256_castsi128_si256(x), y, 1), 0, 1, 2, 3);
 }
 
+// ---- the types of the grids ----
+
+// Four entries of a list for each of two rows: eight bytes at the start of each half.
+LLM__AVX2_INLINE __m256i llm__avx2_grid4(const uint16_t *grid, const uint16_t *a, const uint16_t *b) {
+    __m128i v = _mm_cvtsi32_si128(grid[a[0]]);
+    v = _mm_insert_epi16(v, grid[a[1]], 1); v = _mm_insert_epi16(v, grid[a[2]], 2); v = _mm_insert_epi16(v, grid[a[3]], 3);
+    v = _mm_insert_epi16(v, grid[b[0]], 4); v = _mm_insert_epi16(v, grid[b[1]], 5);
+    v = _mm_insert_epi16(v, grid[b[2]], 6); v = _mm_insert_epi16(v, grid[b[3]], 7);
+    return _mm256_permute4x64_epi64(_mm256_castsi128_si256(v), 0x50);
+}
+// Eight entries; the ninth bits of their numbers are those of `high`.
+LLM__AVX2_INLINE __m128i llm__avx2_grid8(const uint16_t *grid, const uint8_t *q, uint32_t high) {
+    __m128i v = _mm_cvtsi32_si128(grid[q[0] | (high << 8 & 256u)]);
+    v = _mm_insert_epi16(v, grid[q[1] | (high << 7 & 256u)], 1); v = _mm_insert_epi16(v, grid[q[2] | (high << 6 & 256u)], 2);
+    v = _mm_insert_epi16(v, grid[q[3] | (high << 5 & 256u)], 3); v = _mm_insert_epi16(v, grid[q[4] | (high << 4 & 256u)], 4);
+    v = _mm_insert_epi16(v, grid[q[5] | (high << 3 & 256u)], 5); v = _mm_insert_epi16(v, grid[q[6] | (high << 2 & 256u)], 6);
+    return _mm_insert_epi16(v, grid[q[7] | (high << 1 & 256u)], 7);
+}
+// Four bits a weight, in order, through a table of eight.
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_eighths(__m128i a, __m128i b, const int8_t *values) {
+    const __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), even = llm__avx2_low(v, 15);
+    const __m256i odd = llm__avx2_low(_mm256_srli_epi16(v, 4), 15);
+    llm__avx2_pair p;
+    p.lo = _mm256_unpacklo_epi8(even, odd);
+    p.hi = _mm256_unpackhi_epi8(even, odd);
+    return llm__avx2_lookup(p, _mm256_broadcastsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)values)));
+}
+// Minus where bit k of the word for eight weights is set.
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_turn(llm__avx2_pair p, __m256i signs) {
+    const __m256i lo = llm__avx2_bit16(signs, 0, 255), hi = llm__avx2_bit16(signs, 8, 255);
+    p.lo = _mm256_sub_epi8(_mm256_xor_si256(p.lo, lo), lo);
+    p.hi = _mm256_sub_epi8(_mm256_xor_si256(p.hi, hi), hi);
+    return p;
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_raise(llm__avx2_pair p, int zero) {
+    p.lo = _mm256_add_epi8(p.lo, _mm256_set1_epi8((char)zero));
+    p.hi = _mm256_add_epi8(p.hi, _mm256_set1_epi8((char)zero));
+    return p;
+}
+// llm__even_signs of the low seven bits of each word.
+LLM__AVX2_INLINE __m256i llm__avx2_even_signs(__m256i words) {
+    const char o = (char)0x80;
+    const __m256i eighth = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, o, o, 0, o, 0, 0, o, o, 0, 0, o, 0, o, o, 0));     // by four bits
+    const __m256i seven = _mm256_and_si256(words, _mm256_set1_epi32(127));
+    return _mm256_or_si256(seven, _mm256_shuffle_epi8(eighth, _mm256_xor_si256(seven, _mm256_srli_epi32(seven, 4))));
+}
+LLM__AVX2_INLINE __m256i llm__avx2_signs28(const uint8_t *a, const uint8_t *b) {         // four times seven bits of each row
+    return llm__avx2_even_signs(_mm256_srlv_epi32(llm__avx2_each(a, b), _mm256_setr_epi32(0, 7, 14, 21, 0, 7, 14, 21)));
+}
+
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xxs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t at = 2 + i * 16 + (size_t)c * 8;
+    uint16_t x[4], y[4];
+    int g;
+    (void)s; (void)r;
+    for (g = 0; g < 4; g++) { x[g] = a[at + (size_t)g]; y[g] = b[at + (size_t)g]; }
+    return llm__avx2_turn(llm__avx2_quads(llm__avx2_grid4(llm__grid_iq2_xxs, x, y), 8, 25, 43, 0),
+                          llm__avx2_signs28(a + at + 4, b + at + 4));
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t at = 2 + i * 32 + (size_t)c * 8;
+    const __m128i v = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(a + at)), _mm_loadl_epi64((const __m128i *)(b + at)));
+    uint16_t x[4], y[4];
+    int g;
+    (void)s; (void)r;
+    for (g = 0; g < 4; g++) {
+        x[g] = (uint16_t)(llm__le16(a + at + (size_t)g * 2) & 511u);
+        y[g] = (uint16_t)(llm__le16(b + at + (size_t)g * 2) & 511u);
+    }
+    return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(llm__avx2_grid4(llm__grid_iq2_xs, x, y), 8, 25, 43, 0),
+                                          llm__avx2_even_signs(_mm256_srli_epi32(_mm256_cvtepu16_epi32(v), 9))), 43);
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t j = i * 4 + (size_t)c, at = 2 + j * 4;
+    const uint32_t h = (uint32_t)a[66 + j] << 8, k = (uint32_t)b[66 + j] << 8;
+    uint16_t x[4], y[4];
+    int g;
+    (void)s; (void)r;
+    for (g = 0; g < 4; g++) {
+        x[g] = (uint16_t)(a[at + (size_t)g] | (h >> g * 2 & 0x300u));
+        y[g] = (uint16_t)(b[at + (size_t)g] | (k >> g * 2 & 0x300u));
+    }
+    return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(llm__avx2_grid4(llm__grid_iq2_s, x, y), 8, 25, 43, 0),
+                                          llm__avx2_apart(a + at + 32, b + at + 32)), 43);
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_xxs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t at = 2 + i * 16 + (size_t)c * 8, signs = 66 + i * 8 + (size_t)c * 4;
+    const __m128i x = llm__avx2_grid8(llm__grid_iq3_xxs, a + at, 0), y = llm__avx2_grid8(llm__grid_iq3_xxs, b + at, 0);
+    (void)s; (void)r;
+    return llm__avx2_turn(llm__avx2_eighths(x, y, llm__iq3_xxs_values), llm__avx2_signs28(a + signs, b + signs));
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t j = i * 2 + (size_t)c, at = 2 + j * 8, signs = 74 + j * 4;
+    const __m128i x = llm__avx2_grid8(llm__grid_iq3_s, a + at, a[66 + j]), y = llm__avx2_grid8(llm__grid_iq3_s, b + at, b[66 + j]);
+    (void)s; (void)r;
+    return llm__avx2_raise(llm__avx2_turn(llm__avx2_eighths(x, y, llm__iq3_s_values), llm__avx2_apart(a + signs, b + signs)), 15);
+}
+// iq1: 8 * (v + 1) + 2, or without the 2 where the bit for minus is set, which `to_bit_1` brings there for each eight weights.
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_thirds(__m256i entries, __m256i high, __m256i to_bit_1) {
+    const __m256i plus = _mm256_andnot_si256(_mm256_srlv_epi32(high, to_bit_1), _mm256_set1_epi32(2));
+    llm__avx2_pair p = llm__avx2_quads(entries, 0, 8, 16, 0), q;
+    q.lo = llm__avx2_eightfold(plus, 0);
+    q.hi = llm__avx2_eightfold(plus, 8);
+    return llm__avx2_or(p, q);
+}
+LLM__AVX2_INLINE __m256i llm__avx2_each16(uint32_t a, uint32_t b) { return llm__avx2_each(&a, &b); }
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq1_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t j = i * 2 + (size_t)c, at = 2 + j * 4;
+    const uint32_t h = llm__le16(a + 34 + j * 2), k = llm__le16(b + 34 + j * 2);
+    uint16_t x[4], y[4];
+    int g;
+    (void)s; (void)r;
+    for (g = 0; g < 4; g++) {
+        x[g] = (uint16_t)(a[at + (size_t)g] | (h >> g * 3 & 7u) << 8);
+        y[g] = (uint16_t)(b[at + (size_t)g] | (k >> g * 3 & 7u) << 8);
+    }
+    return llm__avx2_thirds(llm__avx2_grid4(llm__grid_iq1, x, y), llm__avx2_each16(h, k), _mm256_set1_epi32(14));
+}
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq1_m(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t j = i * 4 + (size_t)c, at = j * 4;
+    const uint32_t h = llm__le16(a + 32 + j * 2), k = llm__le16(b + 32 + j * 2);
+    uint16_t x[4], y[4];
+    int g;
+    (void)s; (void)r;
+    for (g = 0; g < 4; g++) {
+        x[g] = (uint16_t)(a[at + (size_t)g] | (h >> g * 4 & 7u) << 8);
+        y[g] = (uint16_t)(b[at + (size_t)g] | (k >> g * 4 & 7u) << 8);
+    }
+    return llm__avx2_thirds(llm__avx2_grid4(llm__grid_iq1, x, y), llm__avx2_each16(h, k), _mm256_setr_epi32(2, 6, 10, 14, 2, 6, 10, 14));
+}
+
+// d times `part`; four bits of scale per group of 32 are put together in s->sub.v[0], those of group j at bit 4*j.
+LLM__AVX2_INLINE void llm__avx2_super_d(const uint8_t *w, size_t rb, llm__avx2_scales *s, float part) {
+    llm__avx2_head(w, rb, s);
+    s->d = _mm256_mul_ps(s->d, _mm256_set1_ps(part));
+}
+LLM__AVX2_INLINE __m256i llm__avx2_top(__m256i words, int j) { return _mm256_slli_epi32(_mm256_srli_epi32(words, 28), j * 4); }
+// The scales are above the signs: in words 1 and 3 of four times 16 bytes; in eight words.
+LLM__AVX2_INLINE void llm__avx2_super_iq2_xxs(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    int i;
+    llm__avx2_super_d(w, rb, s, 0.125f);
+    s->sub.v[0] = _mm256_setzero_si256();
+    for (i = 0; i < 4; i++) {
+        const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w + 2 + i * 16, rb));
+        const __m256i both = _mm256_or_si256(llm__avx2_top(r.v[1], i * 2), llm__avx2_top(r.v[3], i * 2 + 1));
+        s->sub.v[0] = _mm256_or_si256(s->sub.v[0], both);
+    }
+}
+LLM__AVX2_INLINE void llm__avx2_super_iq3_xxs(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w + 66, rb)), q = llm__avx2_transpose(llm__avx2_rows_at(w + 82, rb));
+    int i;
+    llm__avx2_super_d(w, rb, s, 0.25f);
+    s->sub.v[0] = _mm256_setzero_si256();
+    for (i = 0; i < 4; i++)
+        s->sub.v[0] = _mm256_or_si256(s->sub.v[0], _mm256_or_si256(llm__avx2_top(r.v[i], i), llm__avx2_top(q.v[i], i + 4)));
+}
+LLM__AVX2_INLINE void llm__avx2_super_iq3_s(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_head(w, rb, s);
+    s->sub.v[0] = llm__avx2_last_words(w + 94, rb);
+}
+LLM__AVX2_INLINE void llm__avx2_super_iq1_s(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w + 34, rb));
+    int i;
+    llm__avx2_super_d(w, rb, s, 0.125f);
+    s->sub.v[0] = _mm256_setzero_si256();
+    for (i = 0; i < 4; i++) {
+        const __m256i v = _mm256_and_si256(r.v[i], _mm256_set1_epi32(0x70007000));
+        const __m256i both = _mm256_or_si256(llm__avx2_top(_mm256_slli_epi32(v, 16), i * 2), llm__avx2_top(v, i * 2 + 1));
+        s->sub.v[0] = _mm256_or_si256(s->sub.v[0], both);
+    }
+}
+LLM__AVX2_INLINE llm__avx2_group llm__avx2_odd(const llm__avx2_scales *s, uint32_t i, int c) {       // d * (2*sc + 1)
+    const __m256i sc = llm__avx2_bits_at(s->sub.v[0], i * 8 + (uint32_t)c * 4, 15);
+    llm__avx2_group g = llm__avx2_whole(s, i, c);
+    g.s = _mm256_mul_ps(s->d, _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_add_epi32(sc, sc), _mm256_set1_epi32(1))));
+    return g;
+}
+LLM__AVX2_INLINE __m256i llm__avx2_odd_bytes(__m256i v) { return _mm256_add_epi8(_mm256_add_epi8(v, v), _mm256_set1_epi8(1)); }
+// Sub-scales of halves in four bits each: the upper eight of 16 bytes.
+LLM__AVX2_INLINE void llm__avx2_odd_halves(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_rows r = llm__avx2_rows_at(w, rb);
+    int i;
+    for (i = 0; i < 4; i++)
+        r.v[i] = llm__avx2_odd_bytes(_mm256_unpackhi_epi8(llm__avx2_low(r.v[i], 15), llm__avx2_low(_mm256_srli_epi16(r.v[i], 4), 15)));
+    s->sub = llm__avx2_transpose(r);
+    s->mn = s->sub;                                                         // no minima: defined, not used
+}
+LLM__AVX2_INLINE void llm__avx2_super_iq2_xs(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_super_d(w, rb, s, 0.125f);
+    llm__avx2_odd_halves(w + 58, rb, s);
+}
+LLM__AVX2_INLINE void llm__avx2_super_iq2_s(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    llm__avx2_super_d(w, rb, s, 0.125f);
+    llm__avx2_odd_halves(w + 66, rb, s);
+}
+// Sixteen times three bits, and d in what is left above each twelve of them.
+LLM__AVX2_INLINE __m256i llm__avx2_four_threes(__m256i v) {
+    const __m256i r01 = _mm256_or_si256(_mm256_and_si256(v, _mm256_set1_epi32(7)),
+                                        _mm256_and_si256(_mm256_slli_epi32(v, 5), _mm256_set1_epi32(0x700)));
+    const __m256i r23 = _mm256_or_si256(_mm256_and_si256(_mm256_slli_epi32(v, 10), _mm256_set1_epi32(0x70000)),
+                                        _mm256_and_si256(_mm256_slli_epi32(v, 15), _mm256_set1_epi32(0x7000000)));
+    return llm__avx2_odd_bytes(_mm256_or_si256(r01, r23));
+}
+LLM__AVX2_INLINE void llm__avx2_super_iq1_m(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+    const llm__avx2_rows r = llm__avx2_transpose(llm__avx2_rows_at(w + 40, rb));
+    const __m256i d01 = _mm256_or_si256(llm__avx2_bits_at(r.v[2], 12, 0xf), llm__avx2_bits_at(r.v[2], 24, 0xf0));
+    const __m256i d23 = _mm256_or_si256(llm__avx2_bits_at(r.v[3], 4, 0xf00), llm__avx2_bits_at(r.v[3], 16, 0xf000));
+    llm__avx2_halves(_mm256_or_si256(d01, d23), &s->d, &s->m);
+    s->d = _mm256_mul_ps(s->d, _mm256_set1_ps(0.125f));
+    s->sub.v[0] = llm__avx2_four_threes(r.v[2]);
+    s->sub.v[1] = llm__avx2_four_threes(_mm256_srli_epi32(r.v[2], 16));
+    s->sub.v[2] = llm__avx2_four_threes(r.v[3]);
+    s->sub.v[3] = llm__avx2_four_threes(_mm256_srli_epi32(r.v[3], 16));
+    s->mn = s->sub;                                                         // no minima: defined, not used
+}
+
 // ---- decode ----
 
 #define LLM__AVX2_FOLD(type, width, a, b) \
@@ -5054,7 +5271,7 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_partial(int kind, llm__avx2_pair p, __
     p.lo = _mm256_maddubs_epi16(p.lo, lo);
     p.hi = _mm256_maddubs_epi16(p.hi, hi);
     if (kind == LLM__AVX2_NIBBLE || kind == LLM__AVX2_FIVE) p.lo = _mm256_add_epi16(p.lo, p.hi);
-    if (kind == LLM__AVX2_SIX) {
+    if (kind >= LLM__AVX2_SIX) {
         p.lo = llm__avx2_widened(p.lo);
         p.hi = llm__avx2_widened(p.hi);
     }
@@ -5348,6 +5565,11 @@ LLM__AVX2_INLINE llm__avx2_four llm__avx2_bytes(const llm__avx2_panel *p, const 
     return llm__avx2_add32(llm__avx2_widen(e.low, _mm256_set1_epi16(1)), llm__avx2_widen(e.high, _mm256_set1_epi16(16)));
 }
 
+// Four columns at once to int32, times their sub-scale.
+LLM__AVX2_INLINE llm__avx2_four llm__avx2_1step(const llm__avx2_panel *p, const int8_t *const *x, uint32_t at, uint32_t g) {
+    return llm__avx2_widen(llm__avx2_step(p->q[g], x, at + g * 4), llm__avx2_load(p->sub[g / 4]));
+}
+
 // 32 columns x 8 rows x 4 tokens, exact, zero not yet subtracted.
 LLM__AVX2_INLINE llm__avx2_four llm__avx2_block(int kind, const llm__avx2_panel *p, const int8_t *const *x, uint32_t at) {
     const __m256i ones = _mm256_set1_epi16(1);
@@ -5359,6 +5581,12 @@ LLM__AVX2_INLINE llm__avx2_four llm__avx2_block(int kind, const llm__avx2_panel 
     if (kind == LLM__AVX2_SMALL) {
         llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 0), llm__avx2_load(p->sub[0]));
         return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(p->q, x, at, 4), llm__avx2_load(p->sub[1])));
+    }
+    if (kind == LLM__AVX2_SEVEN) {
+        llm__avx2_four r = llm__avx2_add32(llm__avx2_1step(p, x, at, 0), llm__avx2_1step(p, x, at, 1));
+        r = llm__avx2_add32(r, llm__avx2_1step(p, x, at, 2)); r = llm__avx2_add32(r, llm__avx2_1step(p, x, at, 3));
+        r = llm__avx2_add32(r, llm__avx2_1step(p, x, at, 4)); r = llm__avx2_add32(r, llm__avx2_1step(p, x, at, 5));
+        return llm__avx2_add32(llm__avx2_add32(r, llm__avx2_1step(p, x, at, 6)), llm__avx2_1step(p, x, at, 7));
     } else {
         const __m256i sub0 = llm__avx2_load(p->sub[0]), sub1 = llm__avx2_load(p->sub[1]);
         llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(p->q, x, at, 0), sub0);
@@ -5444,25 +5672,32 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
 
 // ---- the overlay ----
 
-//    name           kind    zero  groups, unrolled  scales of a block  of a group
-#define LLM__AVX2_FORMATS(X)                                         \
-    X(Q4_0, q4_0, NIBBLE, 8,   1, 1,  head,        whole)            \
-    X(Q4_1, q4_1, NIBBLE, 0,   1, 1,  head,        whole)            \
-    X(Q5_0, q5_0, FIVE,   16,  1, 1,  fives,       whole)            \
-    X(Q5_1, q5_1, FIVE,   0,   1, 1,  fives_min,   whole)            \
-    X(Q8_0, q8_0, BYTE,   128, 1, 1,  head,        whole)            \
-    X(Q2_K, q2_k, SMALL,  0,   8, 4,  super_q2_k,  halved)           \
-    X(Q3_K, q3_k, SMALL,  4,   8, 4,  super_q3_k,  halved)           \
-    X(Q4_K, q4_k, NIBBLE, 0,   8, 2,  super_k4,    scaled)           \
-    X(Q5_K, q5_k, FIVE,   0,   8, 2,  super_k4,    scaled)           \
-    X(Q6_K, q6_k, SIX,    32,  8, 4,  super_q6_k,  halved)           \
-    X(IQ4_NL, iq4_nl, BYTE, 128, 1, 1,  head,      whole)            \
-    X(IQ4_XS, iq4_xs, BYTE, 128, 8, 2,  super_iq4_xs, six_bits)      \
-    X(MXFP4, mxfp4, FIVE,   12, 1, 1,  powers,     whole)            \
-    X(TQ1_0, tq1_0, NIBBLE, 1,  8, 4,  super_tq1_0, whole)           \
-    X(TQ2_0, tq2_0, NIBBLE, 1,  8, 4,  super_tq2_0, whole)           \
-    X(Q1_0, q1_0, NIBBLE, 1,   4, 4,  head,        whole)            \
-    X(Q2_0, q2_0, NIBBLE, 1,   2, 2,  head,        whole)
+//    name              kind    zero groups, unrolled  scales of a block  of a group
+#define LLM__AVX2_FORMATS(X)                                                  \
+    X(Q4_0,    q4_0,    NIBBLE, 8,   1, 1, head,          whole)              \
+    X(Q4_1,    q4_1,    NIBBLE, 0,   1, 1, head,          whole)              \
+    X(Q5_0,    q5_0,    FIVE,   16,  1, 1, fives,         whole)              \
+    X(Q5_1,    q5_1,    FIVE,   0,   1, 1, fives_min,     whole)              \
+    X(Q8_0,    q8_0,    BYTE,   128, 1, 1, head,          whole)              \
+    X(Q2_K,    q2_k,    SMALL,  0,   8, 4, super_q2_k,    halved)             \
+    X(Q3_K,    q3_k,    SMALL,  4,   8, 4, super_q3_k,    halved)             \
+    X(Q4_K,    q4_k,    NIBBLE, 0,   8, 2, super_k4,      scaled)             \
+    X(Q5_K,    q5_k,    FIVE,   0,   8, 2, super_k4,      scaled)             \
+    X(Q6_K,    q6_k,    SIX,    32,  8, 4, super_q6_k,    halved)             \
+    X(IQ2_XXS, iq2_xxs, BYTE,   128, 8, 2, super_iq2_xxs, odd)                \
+    X(IQ2_XS,  iq2_xs,  SEVEN,  43,  8, 4, super_iq2_xs,  halved)             \
+    X(IQ3_XXS, iq3_xxs, BYTE,   128, 8, 2, super_iq3_xxs, odd)                \
+    X(IQ1_S,   iq1_s,   FIVE,   9,   8, 2, super_iq1_s,   odd)                \
+    X(IQ4_NL,  iq4_nl,  BYTE,   128, 1, 1, head,          whole)              \
+    X(IQ3_S,   iq3_s,   FIVE,   15,  8, 2, super_iq3_s,   odd)                \
+    X(IQ2_S,   iq2_s,   SEVEN,  43,  8, 4, super_iq2_s,   halved)             \
+    X(IQ4_XS,  iq4_xs,  BYTE,   128, 8, 2, super_iq4_xs,  six_bits)           \
+    X(IQ1_M,   iq1_m,   SMALL,  9,   8, 4, super_iq1_m,   halved)             \
+    X(TQ1_0,   tq1_0,   NIBBLE, 1,   8, 4, super_tq1_0,   whole)              \
+    X(TQ2_0,   tq2_0,   NIBBLE, 1,   8, 4, super_tq2_0,   whole)              \
+    X(MXFP4,   mxfp4,   FIVE,   12,  1, 1, powers,        whole)              \
+    X(Q1_0,    q1_0,    NIBBLE, 1,   4, 4, head,          whole)              \
+    X(Q2_0,    q2_0,    NIBBLE, 1,   2, 2, head,          whole)
 
 // Decode takes bytes as signed, panels hold them plus 128: the zero is the panels'.
 #define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                     \
