@@ -5005,37 +5005,44 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q1_0(const uint8_t *a, const uint8_t *
     p.hi = llm__avx2_bit16(v, 8, 2);
     return p;
 }
-// Two bits a weight, eight bytes of each row at the start of its half, through a table of four.
-LLM__AVX2_INLINE __m256i llm__avx2_quads16(__m256i v, int first, __m256i table) {
-    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
-    v = _mm256_shuffle_epi8(v, _mm256_add_epi8(order, _mm256_set1_epi8((char)first)));
-    v = _mm256_and_si256(v, _mm256_set1_epi32((int)0xc0300c03u));
-    return _mm256_shuffle_epi8(table, llm__avx2_low(_mm256_or_si256(v, _mm256_srli_epi16(v, 4)), 15));        // a code, or four times one
-}
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_quads(__m256i v, int v0, int v1, int v2, int v3) {
+// Two bits a weight, eight bytes of each row, through a table of four. Half of the codes are shifted down so that each stands in a lower
+// nibble, as itself or times four.
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_quads(__m128i ab, int v0, int v1, int v2, int v3) {
     const __m256i table = _mm256_broadcastsi128_si256(_mm_setr_epi8((char)v0, (char)v1, (char)v2, (char)v3, (char)v1, 0, 0, 0,
                                                                     (char)v2, 0, 0, 0, (char)v3, 0, 0, 0));
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 8, 8, 1, 1, 9, 9, 2, 2, 10, 10, 3, 3, 11, 11));
+    const __m256i twice = _mm256_permute4x64_epi64(_mm256_castsi128_si256(ab), 0x50), code = _mm256_set1_epi16(0x0c03);
+    const __m256i v = _mm256_srlv_epi64(twice, _mm256_setr_epi64x(0, 4, 0, 4));
     llm__avx2_pair p;
-    p.lo = llm__avx2_quads16(v, 0, table);
-    p.hi = llm__avx2_quads16(v, 4, table);
-    return p;
+    p.lo = _mm256_and_si256(_mm256_shuffle_epi8(v, order), code);
+    p.hi = _mm256_and_si256(_mm256_shuffle_epi8(v, _mm256_add_epi8(order, _mm256_set1_epi8(4))), code);
+    return llm__avx2_lookup(p, table);
+}
+LLM__AVX2_INLINE __m128i llm__avx2_eights(const uint8_t *a, const uint8_t *b) {
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)a), _mm_loadl_epi64((const __m128i *)b));
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q2_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 16 + (size_t)c * 8;
-    const __m128i x = _mm_loadl_epi64((const __m128i *)(a + at)), y = _mm_loadl_epi64((const __m128i *)(b + at));
     (void)s; (void)r;
-    return llm__avx2_quads(_mm256_inserti128_si256(_mm256_castsi128_si256(x), y, 1), 0, 1, 2, 3);
+    return llm__avx2_quads(llm__avx2_eights(a + at, b + at), 0, 1, 2, 3);
 }
 
 // ---- the types of the grids ----
 
-// Four entries of a list for each of two rows: eight bytes at the start of each half.
-LLM__AVX2_INLINE __m256i llm__avx2_grid4(const uint16_t *grid, const uint16_t *a, const uint16_t *b) {
-    __m128i v = _mm_cvtsi32_si128(grid[a[0]]);
-    v = _mm_insert_epi16(v, grid[a[1]], 1); v = _mm_insert_epi16(v, grid[a[2]], 2); v = _mm_insert_epi16(v, grid[a[3]], 3);
-    v = _mm_insert_epi16(v, grid[b[0]], 4); v = _mm_insert_epi16(v, grid[b[1]], 5);
-    v = _mm_insert_epi16(v, grid[b[2]], 6); v = _mm_insert_epi16(v, grid[b[3]], 7);
-    return _mm256_permute4x64_epi64(_mm256_castsi128_si256(v), 0x50);
+// Four entries of a list for each of two rows. (Arrays of numbers would be loops to GCC.)
+LLM__AVX2_INLINE __m128i llm__avx2_grid4(const uint16_t *grid, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                                         uint32_t b0, uint32_t b1, uint32_t b2, uint32_t b3) {
+    __m128i v = _mm_cvtsi32_si128(grid[a0]);
+    v = _mm_insert_epi16(v, grid[a1], 1); v = _mm_insert_epi16(v, grid[a2], 2); v = _mm_insert_epi16(v, grid[a3], 3);
+    v = _mm_insert_epi16(v, grid[b0], 4); v = _mm_insert_epi16(v, grid[b1], 5); v = _mm_insert_epi16(v, grid[b2], 6);
+    return _mm_insert_epi16(v, grid[b3], 7);
+}
+// Their numbers have upper bits, `step` apart in x for row a and in y for row b.
+LLM__AVX2_INLINE __m128i llm__avx2_entries(const uint16_t *grid, const uint8_t *a, const uint8_t *b, uint32_t x, uint32_t y, int step,
+                                           uint32_t mask) {
+    x <<= 8; y <<= 8; mask <<= 8;
+    return llm__avx2_grid4(grid, a[0] | (x & mask), a[1] | (x >> step & mask), a[2] | (x >> step * 2 & mask), a[3] | (x >> step * 3 & mask),
+                           b[0] | (y & mask), b[1] | (y >> step & mask), b[2] | (y >> step * 2 & mask), b[3] | (y >> step * 3 & mask));
 }
 // Eight entries; the ninth bits of their numbers are those of `high`.
 LLM__AVX2_INLINE __m128i llm__avx2_grid8(const uint16_t *grid, const uint8_t *q, uint32_t high) {
@@ -5079,38 +5086,24 @@ LLM__AVX2_INLINE __m256i llm__avx2_signs28(const uint8_t *a, const uint8_t *b) {
 
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xxs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 16 + (size_t)c * 8;
-    uint16_t x[4], y[4];
-    int g;
+    const __m128i entries = llm__avx2_entries(llm__grid_iq2_xxs, a + at, b + at, 0, 0, 0, 0);
     (void)s; (void)r;
-    for (g = 0; g < 4; g++) { x[g] = a[at + (size_t)g]; y[g] = b[at + (size_t)g]; }
-    return llm__avx2_turn(llm__avx2_quads(llm__avx2_grid4(llm__grid_iq2_xxs, x, y), 8, 25, 43, 0),
-                          llm__avx2_signs28(a + at + 4, b + at + 4));
+    return llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), llm__avx2_signs28(a + at + 4, b + at + 4));
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t at = 2 + i * 32 + (size_t)c * 8;
-    const __m128i v = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(a + at)), _mm_loadl_epi64((const __m128i *)(b + at)));
-    uint16_t x[4], y[4];
-    int g;
+    const uint8_t *x = a + 2 + i * 32 + c * 8, *y = b + 2 + i * 32 + c * 8;
+    const __m256i signs = llm__avx2_even_signs(_mm256_srli_epi32(_mm256_cvtepu16_epi32(llm__avx2_eights(x, y)), 9));
+    const __m128i entries = llm__avx2_grid4(llm__grid_iq2_xs, llm__le16(x) & 511u, llm__le16(x + 2) & 511u, llm__le16(x + 4) & 511u,
+                                            llm__le16(x + 6) & 511u, llm__le16(y) & 511u, llm__le16(y + 2) & 511u, llm__le16(y + 4) & 511u,
+                                            llm__le16(y + 6) & 511u);
     (void)s; (void)r;
-    for (g = 0; g < 4; g++) {
-        x[g] = (uint16_t)(llm__le16(a + at + (size_t)g * 2) & 511u);
-        y[g] = (uint16_t)(llm__le16(b + at + (size_t)g * 2) & 511u);
-    }
-    return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(llm__avx2_grid4(llm__grid_iq2_xs, x, y), 8, 25, 43, 0),
-                                          llm__avx2_even_signs(_mm256_srli_epi32(_mm256_cvtepu16_epi32(v), 9))), 43);
+    return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), signs), 43);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 4 + (size_t)c, at = 2 + j * 4;
-    const uint32_t h = (uint32_t)a[66 + j] << 8, k = (uint32_t)b[66 + j] << 8;
-    uint16_t x[4], y[4];
-    int g;
+    const __m128i entries = llm__avx2_entries(llm__grid_iq2_s, a + at, b + at, a[66 + j], b[66 + j], 2, 3);
     (void)s; (void)r;
-    for (g = 0; g < 4; g++) {
-        x[g] = (uint16_t)(a[at + (size_t)g] | (h >> g * 2 & 0x300u));
-        y[g] = (uint16_t)(b[at + (size_t)g] | (k >> g * 2 & 0x300u));
-    }
-    return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(llm__avx2_grid4(llm__grid_iq2_s, x, y), 8, 25, 43, 0),
-                                          llm__avx2_apart(a + at + 32, b + at + 32)), 43);
+    return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), llm__avx2_apart(a + at + 32, b + at + 32)), 43);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_xxs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 16 + (size_t)c * 8, signs = 66 + i * 8 + (size_t)c * 4;
@@ -5125,7 +5118,7 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_s(const uint8_t *a, const uint8_t 
     return llm__avx2_raise(llm__avx2_turn(llm__avx2_eighths(x, y, llm__iq3_s_values), llm__avx2_apart(a + signs, b + signs)), 15);
 }
 // iq1: 8 * (v + 1) + 2, or without the 2 where the bit for minus is set, which `to_bit_1` brings there for each eight weights.
-LLM__AVX2_INLINE llm__avx2_pair llm__avx2_thirds(__m256i entries, __m256i high, __m256i to_bit_1) {
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_thirds(__m128i entries, __m256i high, __m256i to_bit_1) {
     const __m256i plus = _mm256_andnot_si256(_mm256_srlv_epi32(high, to_bit_1), _mm256_set1_epi32(2));
     llm__avx2_pair p = llm__avx2_quads(entries, 0, 8, 16, 0), q;
     q.lo = llm__avx2_eightfold(plus, 0);
@@ -5135,27 +5128,16 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_thirds(__m256i entries, __m256i high, 
 LLM__AVX2_INLINE __m256i llm__avx2_each16(uint32_t a, uint32_t b) { return llm__avx2_each(&a, &b); }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq1_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 2 + (size_t)c, at = 2 + j * 4;
-    const uint32_t h = llm__le16(a + 34 + j * 2), k = llm__le16(b + 34 + j * 2);
-    uint16_t x[4], y[4];
-    int g;
+    const uint32_t x = llm__le16(a + 34 + j * 2), y = llm__le16(b + 34 + j * 2);
     (void)s; (void)r;
-    for (g = 0; g < 4; g++) {
-        x[g] = (uint16_t)(a[at + (size_t)g] | (h >> g * 3 & 7u) << 8);
-        y[g] = (uint16_t)(b[at + (size_t)g] | (k >> g * 3 & 7u) << 8);
-    }
-    return llm__avx2_thirds(llm__avx2_grid4(llm__grid_iq1, x, y), llm__avx2_each16(h, k), _mm256_set1_epi32(14));
+    return llm__avx2_thirds(llm__avx2_entries(llm__grid_iq1, a + at, b + at, x, y, 3, 7), llm__avx2_each16(x, y), _mm256_set1_epi32(14));
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq1_m(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 4 + (size_t)c, at = j * 4;
-    const uint32_t h = llm__le16(a + 32 + j * 2), k = llm__le16(b + 32 + j * 2);
-    uint16_t x[4], y[4];
-    int g;
+    const uint32_t x = llm__le16(a + 32 + j * 2), y = llm__le16(b + 32 + j * 2);
     (void)s; (void)r;
-    for (g = 0; g < 4; g++) {
-        x[g] = (uint16_t)(a[at + (size_t)g] | (h >> g * 4 & 7u) << 8);
-        y[g] = (uint16_t)(b[at + (size_t)g] | (k >> g * 4 & 7u) << 8);
-    }
-    return llm__avx2_thirds(llm__avx2_grid4(llm__grid_iq1, x, y), llm__avx2_each16(h, k), _mm256_setr_epi32(2, 6, 10, 14, 2, 6, 10, 14));
+    return llm__avx2_thirds(llm__avx2_entries(llm__grid_iq1, a + at, b + at, x, y, 4, 7), llm__avx2_each16(x, y),
+                            _mm256_setr_epi32(2, 6, 10, 14, 2, 6, 10, 14));
 }
 
 // d times `part`; four bits of scale per group of 32 are put together in s->sub.v[0], those of group j at bit 4*j.
