@@ -5088,7 +5088,7 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xxs(const uint8_t *a, const uint8_
     const size_t at = 2 + i * 16 + (size_t)c * 8;
     const __m128i entries = llm__avx2_entries(llm__grid_iq2_xxs, a + at, b + at, 0, 0, 0, 0);
     (void)s; (void)r;
-    return llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), llm__avx2_signs28(a + at + 4, b + at + 4));
+    return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), llm__avx2_signs28(a + at + 4, b + at + 4)), 43);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const uint8_t *x = a + 2 + i * 32 + c * 8, *y = b + 2 + i * 32 + c * 8;
@@ -5109,7 +5109,7 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_xxs(const uint8_t *a, const uint8_
     const size_t at = 2 + i * 16 + (size_t)c * 8, signs = 66 + i * 8 + (size_t)c * 4;
     const __m128i x = llm__avx2_grid8(llm__grid_iq3_xxs, a + at, 0), y = llm__avx2_grid8(llm__grid_iq3_xxs, b + at, 0);
     (void)s; (void)r;
-    return llm__avx2_turn(llm__avx2_eighths(x, y, llm__iq3_xxs_values), llm__avx2_signs28(a + signs, b + signs));
+    return llm__avx2_raise(llm__avx2_turn(llm__avx2_eighths(x, y, llm__iq3_xxs_values), llm__avx2_signs28(a + signs, b + signs)), 62);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 2 + (size_t)c, at = 2 + j * 8, signs = 74 + j * 4;
@@ -5666,9 +5666,9 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
     X(Q4_K,    q4_k,    NIBBLE, 0,   8, 2, super_k4,      scaled)             \
     X(Q5_K,    q5_k,    FIVE,   0,   8, 2, super_k4,      scaled)             \
     X(Q6_K,    q6_k,    SIX,    32,  8, 4, super_q6_k,    halved)             \
-    X(IQ2_XXS, iq2_xxs, BYTE,   128, 8, 2, super_iq2_xxs, odd)                \
+    X(IQ2_XXS, iq2_xxs, SEVEN,  43,  8, 2, super_iq2_xxs, odd)                \
     X(IQ2_XS,  iq2_xs,  SEVEN,  43,  8, 4, super_iq2_xs,  halved)             \
-    X(IQ3_XXS, iq3_xxs, BYTE,   128, 8, 2, super_iq3_xxs, odd)                \
+    X(IQ3_XXS, iq3_xxs, SEVEN,  62,  8, 2, super_iq3_xxs, odd)                \
     X(IQ1_S,   iq1_s,   FIVE,   9,   8, 2, super_iq1_s,   odd)                \
     X(IQ4_NL,  iq4_nl,  BYTE,   128, 1, 1, head,          whole)              \
     X(IQ3_S,   iq3_s,   FIVE,   15,  8, 2, super_iq3_s,   odd)                \
