@@ -4895,6 +4895,10 @@ LLM__AVX2_INLINE llm__avx2_group llm__avx2_halved(const llm__avx2_scales *s, uin
 
 // ---- the types that look their weights up, and the smallest ones ----
 
+// Bits of each word from `from` on.
+LLM__AVX2_INLINE __m256i llm__avx2_bits_at(__m256i words, uint32_t from, int mask) {
+    return _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128((int)from)), _mm256_set1_epi32(mask));
+}
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_lookup(llm__avx2_pair p, __m256i table) {
     p.lo = _mm256_shuffle_epi8(table, p.lo);
     p.hi = _mm256_shuffle_epi8(table, p.hi);
@@ -4916,6 +4920,34 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_mxfp4(const uint8_t *a, const uint8_t 
     (void)s; (void)r; (void)i; (void)c;
     return llm__avx2_lookup(llm__avx2_nibbles(a + 1, b + 1), llm__avx2_e2m1());
 }
+LLM__AVX2_INLINE llm__avx2_pair llm__avx2_nvfp4(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+    const size_t at = 4 + i * 32 + (size_t)c * 16;
+    const llm__avx2_pair v = llm__avx2_nibbles(a + at, b + at);
+    llm__avx2_pair p;
+    (void)s; (void)r;
+    p.lo = _mm256_unpacklo_epi64(v.lo, v.hi);                               // eight bytes are a half
+    p.hi = _mm256_unpackhi_epi64(v.lo, v.hi);
+    return llm__avx2_lookup(p, llm__avx2_e2m1());
+}
+LLM__AVX2_INLINE void llm__avx2_four_d(const uint8_t *w, size_t rb, llm__avx2_scales *s) { s->sub.v[0] = llm__avx2_first_words(w, rb); }
+// llm__half_ue4m3 of byte j: four bits of integer times a power of two. (Shifted into place it would be F32 but for a factor, and one
+// multiplication shorter; exponent 0 is then subnormal, which halves the speed on Zen 4 where such scales are.)
+LLM__AVX2_INLINE __m256 llm__avx2_ue4m3(__m256i words, int j) {
+    const __m256i d = llm__avx2_bits_at(words, (uint32_t)j * 8, 255), one = _mm256_set1_epi32(1), eight = _mm256_set1_epi32(8);
+    const __m256i exponent = llm__avx2_bits_at(d, 3, 15), mantissa = _mm256_and_si256(d, _mm256_set1_epi32(7));
+    const __m256i integer = _mm256_or_si256(mantissa, _mm256_and_si256(_mm256_cmpgt_epi32(exponent, _mm256_setzero_si256()), eight));
+    const __m256i finite = _mm256_andnot_si256(_mm256_cmpeq_epi32(d, _mm256_set1_epi32(0x7f)), integer);
+    const __m256i power = _mm256_slli_epi32(_mm256_add_epi32(_mm256_max_epi32(exponent, one), _mm256_set1_epi32(116)), 23);
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(finite), _mm256_castsi256_ps(power));
+}
+LLM__AVX2_INLINE llm__avx2_group llm__avx2_scale_each(const llm__avx2_scales *s, uint32_t i, int c) {       // s and t of the two halves
+    llm__avx2_group g;
+    (void)i;
+    g.s = llm__avx2_ue4m3(s->sub.v[0], c * 2);
+    g.t = llm__avx2_ue4m3(s->sub.v[0], c * 2 + 1);
+    g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
+    return g;
+}
 LLM__AVX2_INLINE void llm__avx2_powers(const uint8_t *w, size_t rb, llm__avx2_scales *s) {           // llm__half_e8m0
     const __m256i e = _mm256_and_si256(llm__avx2_first_words(w, rb), _mm256_set1_epi32(255));
     const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
@@ -4928,10 +4960,6 @@ LLM__AVX2_INLINE void llm__avx2_super_iq4_xs(const uint8_t *w, size_t rb, llm__a
     llm__avx2_halves(r.v[0], &s->d, &s->m);
     s->sub.v[0] = r.v[1];
     s->sub.v[1] = _mm256_srli_epi32(r.v[0], 16);
-}
-// Bits of each word from `from` on.
-LLM__AVX2_INLINE __m256i llm__avx2_bits_at(__m256i words, uint32_t from, int mask) {
-    return _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128((int)from)), _mm256_set1_epi32(mask));
 }
 LLM__AVX2_INLINE llm__avx2_group llm__avx2_six_bits(const llm__avx2_scales *s, uint32_t i, int c) {  // iq4_xs: d * (sc - 32)
     const uint32_t j = i * 2 + (uint32_t)c;
@@ -5279,12 +5307,19 @@ LLM__AVX2_INLINE __m256i llm__avx2_total(int kind, llm__avx2_pair a, llm__avx2_p
 // What a type is made of; every field is a constant where the kernels are instantiated.
 typedef struct llm__avx2_type {
     int kind, zero;
-    bool minima;
+    bool minima, halves;
     uint32_t block_bytes, groups, run;          // groups of 32 in a block; so many of them unrolled: those that share bytes
     llm__avx2_pair_fn pair;
     llm__avx2_scales_fn scales;
     llm__avx2_group_fn group;
 } llm__avx2_type;
+
+// The term of one half, where each has its own scale: isum exact, z the pair of sums of 16 activations.
+LLM__AVX2_INLINE __m256 llm__avx2_half_term(const llm__avx2_type y, __m256 acc, __m256i isum, __m256i z, __m256 s, __m256 da, int half) {
+    const __m256i zero = _mm256_set1_epi32(half ? (int)((uint32_t)-y.zero << 16) : -y.zero & 0xffff);
+    isum = _mm256_add_epi32(isum, _mm256_madd_epi16(z, zero));
+    return _mm256_fmadd_ps(_mm256_mul_ps(s, da), _mm256_cvtepi32_ps(isum), acc);
+}
 
 // One token while it is multiplied.
 typedef struct llm__avx2_input { const int8_t *q; const float *d; const int16_t *s16; } llm__avx2_input;
@@ -5300,7 +5335,12 @@ LLM__AVX2_INLINE __m256 llm__avx2_decode_group(const llm__avx2_type y, __m256 ac
     const llm__avx2_pair b = llm__avx2_partial(y.kind, y.pair(w + rb, w + 5 * rb, scales, 1, i, c), lo, hi);
     const llm__avx2_pair e = llm__avx2_partial(y.kind, y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), lo, hi);
     const llm__avx2_pair f = llm__avx2_partial(y.kind, y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c), lo, hi);
-    __m256i isum = llm__avx2_total(y.kind, a, b, e, f, g);
+    __m256i isum;
+    if (y.halves) {
+        acc = llm__avx2_half_term(y, acc, llm__avx2_widened(llm__avx2_fold16(a.lo, b.lo, e.lo, f.lo)), sums, g.s, da, 0);
+        return llm__avx2_half_term(y, acc, llm__avx2_widened(llm__avx2_fold16(a.hi, b.hi, e.hi, f.hi)), sums, g.t, da, 1);
+    }
+    isum = llm__avx2_total(y.kind, a, b, e, f, g);
     if (y.zero && y.kind < LLM__AVX2_SMALL) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, zero));
     if (y.zero && y.kind >= LLM__AVX2_SMALL) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(sums, _mm256_mullo_epi16(g.zero, zero)));
     acc = _mm256_fmadd_ps(_mm256_mul_ps(g.s, da), _mm256_cvtepi32_ps(isum), acc);
@@ -5590,6 +5630,13 @@ LLM__AVX2_INLINE __m256 llm__avx2_term(const llm__avx2_type y, __m256 acc, __m25
                            _mm256_cvtepi32_ps(_mm256_madd_epi16(z, llm__avx2_load(p->mn))), acc);
 }
 
+// The same where each half has its own scale, which is the term then.
+LLM__AVX2_INLINE __m256 llm__avx2_own_term(const llm__avx2_type y, __m256 acc, __m256i isum, const llm__avx2_panel *p,
+                                           const llm__avx2_side *side, int c, int half) {
+    return llm__avx2_half_term(y, acc, isum, _mm256_set1_epi32(side->z[c]), _mm256_loadu_ps(half ? p->t : p->s),
+                               _mm256_set1_ps(side->d[c]), half);
+}
+
 // n groups of eight rows x four tokens; the sums so far come from out and go back there.
 LLM__AVX2_INLINE void llm__avx2_tile(const llm__avx2_type y, const llm__avx2_panel *p, const llm__avx2_tokens *k, uint32_t n, uint32_t row,
                                      uint32_t n_rows, bool begin) {
@@ -5603,7 +5650,17 @@ LLM__AVX2_INLINE void llm__avx2_tile(const llm__avx2_type y, const llm__avx2_pan
         f0 = _mm256_maskload_ps(k->out[0] + row, live); f1 = _mm256_maskload_ps(k->out[1] + row, live);
         f2 = _mm256_maskload_ps(k->out[2] + row, live); f3 = _mm256_maskload_ps(k->out[3] + row, live);
     }
-    for (b = 0; b < n; b++) {
+    for (b = 0; b < n && y.halves; b++) {
+        int h;
+        for (h = 0; h < 2; h++) {
+            const llm__avx2_four i = llm__avx2_widen(llm__avx2_4steps(p[b].q, x, b * 32, (uint32_t)h * 4), _mm256_set1_epi16(1));
+            f0 = llm__avx2_own_term(y, f0, i.v0, p + b, &k->side[b], 0, h);
+            f1 = llm__avx2_own_term(y, f1, i.v1, p + b, &k->side[b], 1, h);
+            f2 = llm__avx2_own_term(y, f2, i.v2, p + b, &k->side[b], 2, h);
+            f3 = llm__avx2_own_term(y, f3, i.v3, p + b, &k->side[b], 3, h);
+        }
+    }
+    for (b = 0; b < n && !y.halves; b++) {
         const llm__avx2_four i = llm__avx2_block(y.kind, p + b, x, b * 32);
         f0 = llm__avx2_term(y, f0, i.v0, p + b, &k->side[b], 0);
         f1 = llm__avx2_term(y, f1, i.v1, p + b, &k->side[b], 1);
@@ -5678,6 +5735,7 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
     X(TQ1_0,   tq1_0,   NIBBLE, 1,   8, 4, super_tq1_0,   whole)              \
     X(TQ2_0,   tq2_0,   NIBBLE, 1,   8, 4, super_tq2_0,   whole)              \
     X(MXFP4,   mxfp4,   FIVE,   12,  1, 1, powers,        whole)              \
+    X(NVFP4,   nvfp4,   SMALL,  12,  2, 2, four_d,        scale_each)         \
     X(Q1_0,    q1_0,    NIBBLE, 1,   4, 4, head,          whole)              \
     X(Q2_0,    q2_0,    NIBBLE, 1,   2, 2, head,          whole)
 
@@ -5686,7 +5744,7 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
     LLM__AVX2_INLINE llm__avx2_type llm__avx2_type_##name(int zero) {                                        \
         llm__avx2_type y;                                                                                    \
         y.kind = LLM__AVX2_##kind_; y.zero = zero;                                                           \
-        y.minima = llm__types[LLM__##NAME].minima;                                                           \
+        y.minima = llm__types[LLM__##NAME].minima; y.halves = llm__types[LLM__##NAME].halves;                \
         y.block_bytes = sizeof(llm__##name); y.groups = groups_; y.run = run_;                               \
         y.pair = llm__avx2_##name; y.scales = llm__avx2_##scales_; y.group = llm__avx2_##group_;             \
         return y;                                                                                            \
