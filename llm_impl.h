@@ -4909,8 +4909,8 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq4_nl(const uint8_t *a, const uint8_t
     return llm__avx2_lookup(llm__avx2_nibbles(a + 2, b + 2), llm__avx2_both(llm__iq4_values));
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq4_xs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t at = 8 + i * 32 + (size_t)c * 16;
-    (void)s; (void)r;
+    const size_t at = 8 + i * 16;
+    (void)s; (void)r; (void)c;
     return llm__avx2_lookup(llm__avx2_nibbles(a + at, b + at), llm__avx2_both(llm__iq4_values));
 }
 LLM__AVX2_INLINE __m256i llm__avx2_e2m1(void) {                             // 12 added: 0..24
@@ -4921,10 +4921,10 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_mxfp4(const uint8_t *a, const uint8_t 
     return llm__avx2_lookup(llm__avx2_nibbles(a + 1, b + 1), llm__avx2_e2m1());
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_nvfp4(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t at = 4 + i * 32 + (size_t)c * 16;
+    const size_t at = 4 + i * 16;
     const llm__avx2_pair v = llm__avx2_nibbles(a + at, b + at);
     llm__avx2_pair p;
-    (void)s; (void)r;
+    (void)s; (void)r; (void)c;
     p.lo = _mm256_unpacklo_epi64(v.lo, v.hi);                               // eight bytes are a half
     p.hi = _mm256_unpackhi_epi64(v.lo, v.hi);
     return llm__avx2_lookup(p, llm__avx2_e2m1());
@@ -4932,8 +4932,8 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_nvfp4(const uint8_t *a, const uint8_t 
 LLM__AVX2_INLINE void llm__avx2_four_d(const uint8_t *w, size_t rb, llm__avx2_scales *s) { s->sub.v[0] = llm__avx2_first_words(w, rb); }
 // llm__half_ue4m3 of byte j: four bits of integer times a power of two. (Shifted into place it would be F32 but for a factor, and one
 // multiplication shorter; exponent 0 is then subnormal, which halves the speed on Zen 4 where such scales are.)
-LLM__AVX2_INLINE __m256 llm__avx2_ue4m3(__m256i words, int j) {
-    const __m256i d = llm__avx2_bits_at(words, (uint32_t)j * 8, 255), one = _mm256_set1_epi32(1), eight = _mm256_set1_epi32(8);
+LLM__AVX2_INLINE __m256 llm__avx2_ue4m3(__m256i words, uint32_t j) {
+    const __m256i d = llm__avx2_bits_at(words, j * 8, 255), one = _mm256_set1_epi32(1), eight = _mm256_set1_epi32(8);
     const __m256i exponent = llm__avx2_bits_at(d, 3, 15), mantissa = _mm256_and_si256(d, _mm256_set1_epi32(7));
     const __m256i integer = _mm256_or_si256(mantissa, _mm256_and_si256(_mm256_cmpgt_epi32(exponent, _mm256_setzero_si256()), eight));
     const __m256i finite = _mm256_andnot_si256(_mm256_cmpeq_epi32(d, _mm256_set1_epi32(0x7f)), integer);
@@ -4942,9 +4942,9 @@ LLM__AVX2_INLINE __m256 llm__avx2_ue4m3(__m256i words, int j) {
 }
 LLM__AVX2_INLINE llm__avx2_group llm__avx2_scale_each(const llm__avx2_scales *s, uint32_t i, int c) {       // s and t of the two halves
     llm__avx2_group g;
-    (void)i;
-    g.s = llm__avx2_ue4m3(s->sub.v[0], c * 2);
-    g.t = llm__avx2_ue4m3(s->sub.v[0], c * 2 + 1);
+    (void)c;
+    g.s = llm__avx2_ue4m3(s->sub.v[0], i * 2);
+    g.t = llm__avx2_ue4m3(s->sub.v[0], i * 2 + 1);
     g.sub0 = g.sub1 = g.zero = g.mn = _mm256_set1_epi16(1);
     return g;
 }
@@ -4962,8 +4962,7 @@ LLM__AVX2_INLINE void llm__avx2_super_iq4_xs(const uint8_t *w, size_t rb, llm__a
     s->sub.v[1] = _mm256_srli_epi32(r.v[0], 16);
 }
 LLM__AVX2_INLINE llm__avx2_group llm__avx2_six_bits(const llm__avx2_scales *s, uint32_t i, int c) {  // iq4_xs: d * (sc - 32)
-    const uint32_t j = i * 2 + (uint32_t)c;
-    const __m256i low = llm__avx2_bits_at(s->sub.v[0], j * 4, 15), high = llm__avx2_bits_at(s->sub.v[1], j * 2, 3);
+    const __m256i low = llm__avx2_bits_at(s->sub.v[0], i * 4, 15), high = llm__avx2_bits_at(s->sub.v[1], i * 2, 3);
     const __m256i sc = _mm256_sub_epi32(_mm256_or_si256(low, _mm256_slli_epi32(high, 4)), _mm256_set1_epi32(32));
     llm__avx2_group g = llm__avx2_whole(s, i, c);
     g.s = _mm256_mul_ps(s->d, _mm256_cvtepi32_ps(sc));
@@ -4991,17 +4990,16 @@ LLM__AVX2_INLINE __m256i llm__avx2_each(const void *a, const void *b) {     // t
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_set1_epi32(x)), _mm_set1_epi32(y), 1);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_tq1_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const uint32_t j = i * 4 + (uint32_t)c;
     llm__avx2_pair p;
-    (void)s; (void)r;
-    if (j < 5) {
-        const __m256i power = _mm256_set1_epi16(llm__power_of_3[j]);
+    (void)s; (void)r; (void)c;
+    if (i < 5) {
+        const __m256i power = _mm256_set1_epi16(llm__power_of_3[i]);
         p.lo = llm__avx2_trits(llm__avx2_two(a, b), power);
         p.hi = llm__avx2_trits(llm__avx2_two(a + 16, b + 16), power);
     } else {
         const __m256i v = llm__avx2_two(a + 32, b + 32);
-        p.lo = llm__avx2_trits(v, _mm256_set1_epi16(llm__power_of_3[j * 2 - 10]));
-        p.hi = j < 7 ? llm__avx2_trits(v, _mm256_set1_epi16(llm__power_of_3[j * 2 - 9])) :
+        p.lo = llm__avx2_trits(v, _mm256_set1_epi16(llm__power_of_3[i * 2 - 10]));
+        p.hi = i < 7 ? llm__avx2_trits(v, _mm256_set1_epi16(llm__power_of_3[i * 2 - 9])) :
                llm__avx2_trits(llm__avx2_each(a + 48, b + 48), _mm256_broadcastsi128_si256(_mm_setr_epi16(1, 1, 3, 3, 9, 9, 27, 27)));
     }
     return p;
@@ -5025,10 +5023,9 @@ LLM__AVX2_INLINE __m256i llm__avx2_bit16(__m256i words, int first, int value) { 
     return llm__avx2_bit(llm__avx2_eightfold(words, first), _mm256_set1_epi64x((long long)0x8040201008040201u), value);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q1_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t at = 2 + i * 16 + (size_t)c * 4;
-    const __m256i v = llm__avx2_apart(a + at, b + at);
+    const __m256i v = llm__avx2_apart(a + 2 + i * 4, b + 2 + i * 4);
     llm__avx2_pair p;
-    (void)s; (void)r;
+    (void)s; (void)r; (void)c;
     p.lo = llm__avx2_bit16(v, 0, 2);
     p.hi = llm__avx2_bit16(v, 8, 2);
     return p;
@@ -5050,8 +5047,8 @@ LLM__AVX2_INLINE __m128i llm__avx2_eights(const uint8_t *a, const uint8_t *b) {
     return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)a), _mm_loadl_epi64((const __m128i *)b));
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_q2_0(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t at = 2 + i * 16 + (size_t)c * 8;
-    (void)s; (void)r;
+    const size_t at = 2 + i * 8;
+    (void)s; (void)r; (void)c;
     return llm__avx2_quads(llm__avx2_eights(a + at, b + at), 0, 1, 2, 3);
 }
 
@@ -5113,13 +5110,13 @@ LLM__AVX2_INLINE __m256i llm__avx2_signs28(const uint8_t *a, const uint8_t *b) {
 }
 
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xxs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t at = 2 + i * 16 + (size_t)c * 8;
+    const size_t at = 2 + i * 8;
     const __m128i entries = llm__avx2_entries(llm__grid_iq2_xxs, a + at, b + at, 0, 0, 0, 0);
-    (void)s; (void)r;
+    (void)s; (void)r; (void)c;
     return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), llm__avx2_signs28(a + at + 4, b + at + 4)), 43);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const uint8_t *x = a + 2 + i * 32 + c * 8, *y = b + 2 + i * 32 + c * 8;
+    const uint8_t *x = a + 2 + i * 16 + c * 8, *y = b + 2 + i * 16 + c * 8;
     const __m256i signs = llm__avx2_even_signs(_mm256_srli_epi32(_mm256_cvtepu16_epi32(llm__avx2_eights(x, y)), 9));
     const __m128i entries = llm__avx2_grid4(llm__grid_iq2_xs, llm__le16(x) & 511u, llm__le16(x + 2) & 511u, llm__le16(x + 4) & 511u,
                                             llm__le16(x + 6) & 511u, llm__le16(y) & 511u, llm__le16(y + 2) & 511u, llm__le16(y + 4) & 511u,
@@ -5128,21 +5125,21 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_xs(const uint8_t *a, const uint8_t
     return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), signs), 43);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq2_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t j = i * 4 + (size_t)c, at = 2 + j * 4;
+    const size_t j = i * 2 + (size_t)c, at = 2 + j * 4;
     const __m128i entries = llm__avx2_entries(llm__grid_iq2_s, a + at, b + at, a[66 + j], b[66 + j], 2, 3);
     (void)s; (void)r;
     return llm__avx2_raise(llm__avx2_turn(llm__avx2_quads(entries, 8, 25, 43, 0), llm__avx2_apart(a + at + 32, b + at + 32)), 43);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_xxs(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t at = 2 + i * 16 + (size_t)c * 8, signs = 66 + i * 8 + (size_t)c * 4;
+    const size_t at = 2 + i * 8, signs = 66 + i * 4;
     const __m128i x = llm__avx2_grid8(llm__grid_iq3_xxs, a + at, 0), y = llm__avx2_grid8(llm__grid_iq3_xxs, b + at, 0);
-    (void)s; (void)r;
+    (void)s; (void)r; (void)c;
     return llm__avx2_raise(llm__avx2_turn(llm__avx2_eighths(x, y, llm__iq3_xxs_values), llm__avx2_signs28(a + signs, b + signs)), 62);
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq3_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t j = i * 2 + (size_t)c, at = 2 + j * 8, signs = 74 + j * 4;
-    const __m128i x = llm__avx2_grid8(llm__grid_iq3_s, a + at, a[66 + j]), y = llm__avx2_grid8(llm__grid_iq3_s, b + at, b[66 + j]);
-    (void)s; (void)r;
+    const size_t at = 2 + i * 8, signs = 74 + i * 4;
+    const __m128i x = llm__avx2_grid8(llm__grid_iq3_s, a + at, a[66 + i]), y = llm__avx2_grid8(llm__grid_iq3_s, b + at, b[66 + i]);
+    (void)s; (void)r; (void)c;
     return llm__avx2_raise(llm__avx2_turn(llm__avx2_eighths(x, y, llm__iq3_s_values), llm__avx2_apart(a + signs, b + signs)), 15);
 }
 // iq1: 8 * (v + 1) + 2, or without the 2 where the bit for minus is set, which `to_bit_1` brings there for each eight weights.
@@ -5155,13 +5152,13 @@ LLM__AVX2_INLINE llm__avx2_pair llm__avx2_thirds(__m128i entries, __m256i high, 
 }
 LLM__AVX2_INLINE __m256i llm__avx2_each16(uint32_t a, uint32_t b) { return llm__avx2_each(&a, &b); }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq1_s(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t j = i * 2 + (size_t)c, at = 2 + j * 4;
-    const uint32_t x = llm__le16(a + 34 + j * 2), y = llm__le16(b + 34 + j * 2);
-    (void)s; (void)r;
+    const size_t at = 2 + i * 4;
+    const uint32_t x = llm__le16(a + 34 + i * 2), y = llm__le16(b + 34 + i * 2);
+    (void)s; (void)r; (void)c;
     return llm__avx2_thirds(llm__avx2_entries(llm__grid_iq1, a + at, b + at, x, y, 3, 7), llm__avx2_each16(x, y), _mm256_set1_epi32(14));
 }
 LLM__AVX2_INLINE llm__avx2_pair llm__avx2_iq1_m(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
-    const size_t j = i * 4 + (size_t)c, at = j * 4;
+    const size_t j = i * 2 + (size_t)c, at = j * 4;
     const uint32_t x = llm__le16(a + 32 + j * 2), y = llm__le16(b + 32 + j * 2);
     (void)s; (void)r;
     return llm__avx2_thirds(llm__avx2_entries(llm__grid_iq1, a + at, b + at, x, y, 4, 7), llm__avx2_each16(x, y),
@@ -5209,9 +5206,18 @@ LLM__AVX2_INLINE void llm__avx2_super_iq1_s(const uint8_t *w, size_t rb, llm__av
     }
 }
 LLM__AVX2_INLINE llm__avx2_group llm__avx2_odd(const llm__avx2_scales *s, uint32_t i, int c) {       // d * (2*sc + 1)
-    const __m256i sc = llm__avx2_bits_at(s->sub.v[0], i * 8 + (uint32_t)c * 4, 15);
+    const __m256i sc = llm__avx2_bits_at(s->sub.v[0], i * 4, 15);
     llm__avx2_group g = llm__avx2_whole(s, i, c);
     g.s = _mm256_mul_ps(s->d, _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_add_epi32(sc, sc), _mm256_set1_epi32(1))));
+    return g;
+}
+LLM__AVX2_INLINE llm__avx2_group llm__avx2_two_odd(const llm__avx2_scales *s, uint32_t i, int c) {   // as llm__avx2_halved, run of two
+    const __m256i words = s->sub.v[i];
+    llm__avx2_group g;
+    g.s = g.t = s->d;
+    g.sub0 = llm__avx2_bytes_of(words, c * 2, c * 2);
+    g.sub1 = llm__avx2_bytes_of(words, c * 2 + 1, c * 2 + 1);
+    g.zero = g.mn = llm__avx2_bytes_of(words, c * 2, c * 2 + 1);
     return g;
 }
 LLM__AVX2_INLINE __m256i llm__avx2_odd_bytes(__m256i v) { return _mm256_add_epi8(_mm256_add_epi8(v, v), _mm256_set1_epi8(1)); }
@@ -5222,7 +5228,6 @@ LLM__AVX2_INLINE void llm__avx2_odd_halves(const uint8_t *w, size_t rb, llm__avx
     for (i = 0; i < 4; i++)
         r.v[i] = llm__avx2_odd_bytes(_mm256_unpackhi_epi8(llm__avx2_low(r.v[i], 15), llm__avx2_low(_mm256_srli_epi16(r.v[i], 4), 15)));
     s->sub = llm__avx2_transpose(r);
-    s->mn = s->sub;                                                         // no minima: defined, not used
 }
 LLM__AVX2_INLINE void llm__avx2_super_iq2_xs(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     llm__avx2_super_d(w, rb, s, 0.125f);
@@ -5250,7 +5255,6 @@ LLM__AVX2_INLINE void llm__avx2_super_iq1_m(const uint8_t *w, size_t rb, llm__av
     s->sub.v[1] = llm__avx2_four_threes(_mm256_srli_epi32(r.v[2], 16));
     s->sub.v[2] = llm__avx2_four_threes(r.v[3]);
     s->sub.v[3] = llm__avx2_four_threes(_mm256_srli_epi32(r.v[3], 16));
-    s->mn = s->sub;                                                         // no minima: defined, not used
 }
 
 // ---- decode ----
@@ -5681,13 +5685,10 @@ LLM__AVX2_INLINE void llm__avx2_pack_rows(const llm__avx2_type y, llm__avx2_scra
                                           uint32_t row, uint32_t group, uint32_t n) {
     const uint8_t *w = t->w + (size_t)row * t->row_bytes + group / y.groups * y.block_bytes;
     const size_t bytes = n / y.groups * y.block_bytes;
+    const bool whole = t->n_rows - row >= 8;
     uint32_t r;
-    if (t->n_rows - row >= 8) {
-        llm__avx2_pack(y, p, w, t->row_bytes, n);
-        return;
-    }
-    for (r = 0; r < 8; r++) memcpy(s->rows[r], w + LLM__MIN(r, t->n_rows - 1 - row) * t->row_bytes, bytes);
-    llm__avx2_pack(y, p, s->rows[0], sizeof s->rows[0], n);
+    for (r = 0; r < 8 && !whole; r++) memcpy(s->rows[r], w + LLM__MIN(r, t->n_rows - 1 - row) * t->row_bytes, bytes);
+    llm__avx2_pack(y, p, whole ? w : s->rows[0], whole ? t->row_bytes : sizeof s->rows[0], n);
 }
 
 LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile *t) {
@@ -5723,21 +5724,21 @@ LLM__AVX2_INLINE void llm__avx2_prefill(const llm__avx2_type y, const llm__tile 
     X(Q4_K,    q4_k,    NIBBLE, 0,   8, 2, super_k4,      scaled)             \
     X(Q5_K,    q5_k,    FIVE,   0,   8, 2, super_k4,      scaled)             \
     X(Q6_K,    q6_k,    SIX,    32,  8, 4, super_q6_k,    halved)             \
-    X(IQ2_XXS, iq2_xxs, SEVEN,  43,  8, 2, super_iq2_xxs, odd)                \
-    X(IQ2_XS,  iq2_xs,  SEVEN,  43,  8, 4, super_iq2_xs,  halved)             \
-    X(IQ3_XXS, iq3_xxs, SEVEN,  62,  8, 2, super_iq3_xxs, odd)                \
-    X(IQ1_S,   iq1_s,   FIVE,   9,   8, 2, super_iq1_s,   odd)                \
+    X(IQ2_XXS, iq2_xxs, SEVEN,  43,  8, 1, super_iq2_xxs, odd)                \
+    X(IQ2_XS,  iq2_xs,  SEVEN,  43,  8, 2, super_iq2_xs,  two_odd)            \
+    X(IQ3_XXS, iq3_xxs, SEVEN,  62,  8, 1, super_iq3_xxs, odd)                \
+    X(IQ1_S,   iq1_s,   FIVE,   9,   8, 1, super_iq1_s,   odd)                \
     X(IQ4_NL,  iq4_nl,  BYTE,   128, 1, 1, head,          whole)              \
-    X(IQ3_S,   iq3_s,   FIVE,   15,  8, 2, super_iq3_s,   odd)                \
-    X(IQ2_S,   iq2_s,   SEVEN,  43,  8, 4, super_iq2_s,   halved)             \
-    X(IQ4_XS,  iq4_xs,  BYTE,   128, 8, 2, super_iq4_xs,  six_bits)           \
-    X(IQ1_M,   iq1_m,   SMALL,  9,   8, 4, super_iq1_m,   halved)             \
-    X(TQ1_0,   tq1_0,   NIBBLE, 1,   8, 4, super_tq1_0,   whole)              \
+    X(IQ3_S,   iq3_s,   FIVE,   15,  8, 1, super_iq3_s,   odd)                \
+    X(IQ2_S,   iq2_s,   SEVEN,  43,  8, 2, super_iq2_s,   two_odd)            \
+    X(IQ4_XS,  iq4_xs,  BYTE,   128, 8, 1, super_iq4_xs,  six_bits)           \
+    X(IQ1_M,   iq1_m,   SMALL,  9,   8, 2, super_iq1_m,   two_odd)            \
+    X(TQ1_0,   tq1_0,   NIBBLE, 1,   8, 1, super_tq1_0,   whole)              \
     X(TQ2_0,   tq2_0,   NIBBLE, 1,   8, 4, super_tq2_0,   whole)              \
     X(MXFP4,   mxfp4,   FIVE,   12,  1, 1, powers,        whole)              \
-    X(NVFP4,   nvfp4,   SMALL,  12,  2, 2, four_d,        scale_each)         \
-    X(Q1_0,    q1_0,    NIBBLE, 1,   4, 4, head,          whole)              \
-    X(Q2_0,    q2_0,    NIBBLE, 1,   2, 2, head,          whole)
+    X(NVFP4,   nvfp4,   SMALL,  12,  2, 1, four_d,        scale_each)         \
+    X(Q1_0,    q1_0,    NIBBLE, 1,   4, 1, head,          whole)              \
+    X(Q2_0,    q2_0,    NIBBLE, 1,   2, 1, head,          whole)
 
 // Decode takes bytes as signed, panels hold them plus 128: the zero is the panels'.
 #define LLM__X(NAME, name, kind_, zero_, groups_, run_, scales_, group_)                                     \
