@@ -19,7 +19,8 @@
    DOES
      - read GGUF 2 and 3, mapped, read, from memory or through your own reader; split files too
      - run llama (with experts), qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3 and phi3 models whose matrices are F32,
-       F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 or Q2_K .. Q6_K, in any mixture
+       F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K .. Q6_K, IQ1_S .. IQ4_XS, TQ1_0, TQ2_0, MXFP4, NVFP4, Q1_0 or
+       Q2_0, in any mixture
      - tokenize (SentencePiece style and byte-level BPE), apply chat templates, sample, stop, stream whole UTF-8
      - give the same logits and the same sampled tokens, bit for bit, on every CPU, with every thread count and for every
        way of splitting the input (llm_stats says so, or says why not)

@@ -46,6 +46,7 @@ static void matrix_make(matrix *m, int type, const options *o) {
     n = m->rows * m->row_bytes;
     m->w = (uint8_t *)need(n);
     for (i = 0; i < n; i++) m->w[i] = (uint8_t)(random32(&state) & 0xbf);
+    for (i = 0; type == LLM__MXFP4 && i < n; i += t->block_bytes) m->w[i] = (uint8_t)(112 + m->w[i] % 16);       // no subnormal scales
     n = (size_t)m->cols * o->tokens;
     m->x.f = NULL;
     m->x.n = m->cols;

@@ -164,8 +164,12 @@ static const golden_type golden_types[] = {
     { 0, "F32", 1, 4 },       { 1, "F16", 1, 2 },       { 30, "BF16", 1, 2 },    { 2, "Q4_0", 32, 18 },   { 3, "Q4_1", 32, 20 },
     { 6, "Q5_0", 32, 22 },    { 7, "Q5_1", 32, 24 },    { 8, "Q8_0", 32, 34 },   { 10, "Q2_K", 256, 84 }, { 11, "Q3_K", 256, 110 },
     { 12, "Q4_K", 256, 144 }, { 13, "Q5_K", 256, 176 }, { 14, "Q6_K", 256, 210 },
+    { 16, "IQ2_XXS", 256, 66 },  { 17, "IQ2_XS", 256, 74 }, { 18, "IQ3_XXS", 256, 98 }, { 19, "IQ1_S", 256, 50 }, { 20, "IQ4_NL", 32, 18 },
+    { 21, "IQ3_S", 256, 110 },   { 22, "IQ2_S", 256, 82 },  { 23, "IQ4_XS", 256, 136 }, { 29, "IQ1_M", 256, 56 }, { 34, "TQ1_0", 256, 54 },
+    { 35, "TQ2_0", 256, 66 },    { 39, "MXFP4", 32, 17 },   { 40, "NVFP4", 64, 36 },    { 41, "Q1_0", 128, 18 },  { 42, "Q2_0", 64, 18 },
 };
 enum { GOLDEN_N_TYPES = (int)(sizeof golden_types / sizeof golden_types[0]) };
+enum { GOLDEN_FIRST_TYPES = 13 };             // up to Q6_K: a committed hash stands on just these
 
 // splitmix64 (Sebastiano Vigna, public domain): every bit pattern of a block must be met sooner or later.
 static TEST_UNUSED uint64_t golden_random(uint64_t *state) {
@@ -195,7 +199,21 @@ static TEST_UNUSED void golden_block(const golden_type *t, unsigned char *b, uin
     case 10: golden_f16(b + 80, golden_random(state), 5); golden_f16(b + 82, golden_random(state), 5); break;
     case 11: golden_f16(b + 108, golden_random(state), 4); break;
     case 12: case 13: golden_f16(b, golden_random(state), 3); golden_f16(b + 2, golden_random(state), 3); break;
-    default: golden_f16(b + 208, golden_random(state), 2); break;
+    case 14: golden_f16(b + 208, golden_random(state), 2); break;
+    case 16: case 17: case 20: case 22: golden_f16(b, golden_random(state), 5); break;
+    case 18: case 21: golden_f16(b, golden_random(state), 4); break;
+    case 19: golden_f16(b, golden_random(state), 8); break;
+    case 23: golden_f16(b, golden_random(state), 2); break;
+    case 29: {                                // F16 in the upper halves of four bytes
+        unsigned char d[2];
+        golden_f16(d, golden_random(state), 8);
+        for (i = 0; i < 4; i++) b[49 + 2 * i] = (unsigned char)((b[49 + 2 * i] & 15) | (d[i / 2] >> i % 2 * 4 & 15) << 4);
+        break;
+    }
+    case 34: case 35: golden_f16(b + t->bytes - 2, golden_random(state), 10); break;
+    case 39: b[0] = (unsigned char)(121 + b[0] % 3); break;
+    case 40: for (i = 0; i < 4; i++) b[i] = (unsigned char)(b[i] % 24); break;
+    default: golden_f16(b, golden_random(state), 10); break;
     }
 }
 

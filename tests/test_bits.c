@@ -220,7 +220,7 @@ static subject *add_made(const char *name, const golden_shape *shape, const gold
 static void add_committed(void) {
     static const char *const files[] = { "llama-dense", "qwen3moe-moe", "gemma2-dense", "gemma3-dense", "phi3-longrope-long" };
     static const golden_shape mixed = { 256, 512, 2, 8, 2, 96, 512 }, lengthy = { 64, 96, 2, 4, 2, 64, 1400 };
-    const golden_type *all[GOLDEN_N_TYPES], *few[3];
+    const golden_type *all[GOLDEN_N_TYPES], *few[3], *const *later = all + GOLDEN_FIRST_TYPES;
     subject *s;
     size_t i;
     unsigned q8;
@@ -237,18 +237,22 @@ static void add_committed(void) {
             s->committed = 1;
             s->kv = q8 ? ALONE_Q8 : FLOATS;
         }
-        s = add_made(q8 ? "made-every-type-kv-q8_0" : "made-every-type", &mixed, all, GOLDEN_N_TYPES, 100);
+        s = add_made(q8 ? "made-every-type-kv-q8_0" : "made-every-type", &mixed, all, GOLDEN_FIRST_TYPES, 100);     // of the first hashes
         s->committed = s->heavy = 1;
         s->kv = q8 ? ALONE_Q8 : FLOATS;
         s = add_made(q8 ? "made-long-kv-q8_0" : "made-long", &lengthy, few, 3, 1100);      // two spans of attention, eighteen pages
         s->committed = s->heavy = 1;
         s->kv = q8 ? ALONE_Q8 : ALONE_F16;
     }
+    s = add_made("made-later-types", &mixed, later, GOLDEN_N_TYPES - GOLDEN_FIRST_TYPES, 100);
+    s->committed = s->heavy = 1;
+    s->kv = FLOATS;
 }
 static void add_fixtures(void) {
     static const char *const archs[] = { "gemma-dense", "llama-freqs", "llama-linear", "llama-moe", "llama-scale", "llama-yarn", "phi3-dense",
                                          "qwen2-dense", "qwen3-dense" };
-    static const char *const quants[] = { "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K_S", "Q4_K_S", "Q5_K_S", "Q6_K" };
+    static const char *const quants[] = { "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K_S", "Q4_K_S", "Q5_K_S", "Q6_K",
+                                          "IQ4_NL", "IQ4_XS", "MXFP4_MOE", "TQ2_0" };
     size_t i;
     if (!test_fixture("archs/llama-moe.gguf")) { test_skip("bits: no fixtures, only the subjects in tests/data and made ones"); return; }
     for (i = 0; i < sizeof archs / sizeof archs[0]; i++) {

@@ -58,7 +58,10 @@ static void test_table(void) {
     static const struct { const char *name; uint32_t gguf; double bits; } known[] = {
         { "F32", 0, 32 }, { "F16", 1, 16 }, { "BF16", 30, 16 }, { "Q4_0", 2, 4.5 }, { "Q4_1", 3, 5 }, { "Q5_0", 6, 5.5 }, { "Q5_1", 7, 6 },
         { "Q8_0", 8, 8.5 }, { "Q2_K", 10, 2.625 }, { "Q3_K", 11, 3.4375 }, { "Q4_K", 12, 4.5 }, { "Q5_K", 13, 5.5 },
-        { "Q6_K", 14, 6.5625 } };
+        { "Q6_K", 14, 6.5625 }, { "IQ2_XXS", 16, 2.0625 }, { "IQ2_XS", 17, 2.3125 }, { "IQ3_XXS", 18, 3.0625 }, { "IQ1_S", 19, 1.5625 },
+        { "IQ4_NL", 20, 4.5 }, { "IQ3_S", 21, 3.4375 }, { "IQ2_S", 22, 2.5625 }, { "IQ4_XS", 23, 4.25 }, { "IQ1_M", 29, 1.75 },
+        { "TQ1_0", 34, 1.6875 }, { "TQ2_0", 35, 2.0625 }, { "MXFP4", 39, 4.25 }, { "NVFP4", 40, 4.5 }, { "Q1_0", 41, 1.125 },
+        { "Q2_0", 42, 2.25 } };
     size_t i, found = 0;
     uint64_t bytes = 0;
     SECTION("table");
@@ -150,17 +153,17 @@ static void test_dots(const uint8_t *file) {
                 const uint8_t *block = q.data + r * row_bytes + g / (t->block_weights / 32) * t->block_bytes;
                 llm__weights32 w;
                 float f[32];
-                double dot = 0, least = 0;
+                double dot = 0, least = 0;            // per half its own scale
                 t->unpack(block, g % (t->block_weights / 32), &w);
                 llm__dequantize32(&w, t->minima, f);
                 for (k = 0; k < 32; k++) {
-                    dot += (double)w.sub[k / 16] * w.q[k] * a[g * 32 + k];
+                    dot += (double)w.s[k / 16] * w.sub[k / 16] * w.q[k] * a[g * 32 + k];
                     least += (double)w.mn[k / 16] * a[g * 32 + k];
                     from_floats += (double)f[k] * (double)xf[g * 32 + k];
                     ww += (double)f[k] * (double)f[k];
                     xx += (double)xf[g * 32 + k] * (double)xf[g * 32 + k];
                 }
-                sum += (double)d[g] * ((double)w.s * dot + (t->minima ? (double)w.t * least : 0.0));
+                sum += (double)d[g] * (dot + (t->minima ? (double)w.t * least : 0.0));
             }
             far_off = (sum - want) * (sum - want);
             CHECK(far_off <= 1e-6 * ww * xx);
@@ -169,6 +172,45 @@ static void test_dots(const uint8_t *file) {
         }
         free(xf); free(d); free(a);
     }
+}
+
+// The same products by the kernels of every instruction set, from int8 activations: within 1e-3 of |row| * |x|.
+static void test_products(const uint8_t *file) {
+    static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX_VNNI, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON, LLM_ISA_NEON_DOTPROD,
+                                    LLM_ISA_NEON_I8MM, LLM_ISA_WASM128, LLM_ISA_RVV };
+    void *base = malloc((size_t)llm__panel_bytes(512) + 64), *panel = (uint8_t *)base + (64 - (uintptr_t)base % 64);
+    float xf[512], d[16], out[8], w[512];
+    int8_t a[512];
+    int16_t s16[32];
+    llm__acts acts;
+    llm__tile t;
+    tensor x, q, y;
+    size_t i, r, k;
+    int type;
+    SECTION("products");
+    if (!CHECK(find_tensor(file, "x", &x) && x.n == 512)) { free(base); return; }
+    memcpy(xf, x.data, sizeof xf);
+    quantize(xf, 512, a, d);
+    for (i = 0; i < 32; i++) for (s16[i] = 0, k = 0; k < 16; k++) s16[i] = (int16_t)(s16[i] + a[i * 16 + k]);
+    acts.f = xf; acts.q = a; acts.d = d; acts.s16 = s16; acts.n = 512; acts.n_tokens = 1;
+    for (i = 0; i < LLM__COUNT(isas); i++)
+        for (type = 0; type < LLM__TYPE_COUNT; type++) {
+            llm__kernels kernels;
+            uint64_t row_bytes;
+            if (!llm__types[type].unpack || llm__kernels_pick(&kernels, isas[i], NULL) != LLM_OK) continue;
+            if (!CHECK(find_of(file, "q", type, &q) && find_of(file, "y", type, &y) && q.n == 512 && q.rows == 8)) continue;
+            CHECK(llm__row_bytes(type, 512, &row_bytes));
+            t.w = q.data; t.row_bytes = (size_t)row_bytes; t.n_rows = 8; t.n_cols = 512; t.x = &acts; t.n_tokens = 1;
+            t.out = out; t.ld = 8; t.panel = panel; t.follows = false;
+            kernels.decode[type](&t);
+            for (r = 0; r < 8; r++) {
+                double ww = 0, xx = 0, off = (double)out[r] - (double)llm__f32_load(y.data + r * 4);
+                llm__dequantize_row(type, q.data + r * t.row_bytes, w, 512);
+                for (k = 0; k < 512; k++) { ww += (double)w[k] * (double)w[k]; xx += (double)xf[k] * (double)xf[k]; }
+                CHECK(off * off <= 1e-6 * ww * xx);
+            }
+        }
+    free(base);
 }
 
 // Blocks that quantizers do not write but files may contain: every code, negative and infinite scales.
@@ -196,17 +238,60 @@ static void test_hostile_blocks(void) {
     CHECK(out[1] == 8.0f / 16777216.0f);
 }
 
+// What quantizers do not write and the fixture therefore lacks; the values are those of ggml's own code.
+static void test_rare_codes(void) {
+    llm__q2_0 q;
+    llm__nvfp4 n;
+    llm__mxfp4 m;
+    llm__iq1_m i;
+    float out[256];
+    SECTION("codes that quantizers do not write");
+    memset(&q, 0xff, sizeof q);                                       // code 3 of q2_0: one more than the largest written
+    q.d[0] = 0x00; q.d[1] = 0x3e;                                     // 1.5
+    llm__dequantize_row(LLM__Q2_0, &q, out, 64);
+    CHECK(out[0] == 3.0f && out[63] == 3.0f);
+    memset(&n, 0x22, sizeof n);                                       // e2m1: 1
+    n.d[0] = 0x7f; n.d[1] = 0xff; n.d[2] = 0x80; n.d[3] = 0x7e;       // NaN read as 0; 480; 0 again; the largest, 448
+    llm__dequantize_row(LLM__NVFP4, &n, out, 64);
+    CHECK(llm__f32_bits(out[0]) == 0 && out[16] == 480.0f && llm__f32_bits(out[32]) == 0 && out[63] == 448.0f);
+    n.d[0] = 0x00; n.d[1] = 0x01; n.d[2] = 0x08; n.d[3] = 0x38;       // 0, the smallest, the smallest normal one, 1
+    llm__dequantize_row(LLM__NVFP4, &n, out, 64);
+    CHECK(out[15] == 0.0f && out[31] == 1.0f / 512 && out[47] == 1.0f / 64 && out[48] == 1.0f);
+    memset(&m, 0x91, sizeof m);                                       // 0.5 and -0.5
+    m.e = 0;
+    llm__dequantize_row(LLM__MXFP4, &m, out, 32);
+    CHECK(llm__f32_bits(out[0]) == 0x00200000u && llm__f32_bits(out[16]) == 0x80200000u);          // 2^-128, subnormal
+    m.e = 1;
+    llm__dequantize_row(LLM__MXFP4, &m, out, 32);
+    CHECK(llm__f32_bits(out[0]) == 0x00400000u);
+    m.e = 128;
+    llm__dequantize_row(LLM__MXFP4, &m, out, 32);
+    CHECK(out[0] == 1.0f && out[31] == -1.0f);
+    m.e = 255;
+    llm__dequantize_row(LLM__MXFP4, &m, out, 32);
+    CHECK(llm__f32_bits(out[0]) == 0x7f000000u);                      // 2^127
+    memset(&i, 0, sizeof i);                                          // d = 0x4321 in four pieces; word 0 of the grid: eight times -1
+    i.scales[1] = 0x10; i.scales[3] = 0x20; i.scales[5] = 0x30; i.scales[7] = 0x47;
+    i.scales[6] = 0xff;                                               // 12 bits of ones: the last four scales are 15
+    i.scales[7] |= 0x0f;
+    i.qh[15] = 0x88;                                                  // minus for the last two words
+    llm__dequantize_row(LLM__IQ1_M, &i, out, 256);
+    CHECK(out[0] == llm__f16_to_f32(0x4321) * -0.875f && out[255] == llm__f16_to_f32(0x4321) * 15 * -1.125f);
+}
+
 int main(void) {
     const char *path = test_fixture("quants/blocks.gguf");
     size_t n = 0;
     uint8_t *file;
     test_table();
     test_hostile_blocks();
+    test_rare_codes();
     if (!path) { test_skip("quants/blocks.gguf is not there"); return test_done(); }
     file = test_read(path, &n);
     if (CHECK(file != NULL && n > 24)) {
         test_dequantize(file);
         test_dots(file);
+        test_products(file);
     }
     free(file);
     return test_done();

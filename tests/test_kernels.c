@@ -35,12 +35,18 @@ static uint8_t random_byte(int mood, uint64_t *state) {
     default: return (uint8_t)r;
     }
 }
-// Where the largest integers are wanted the f16 scales are not to be 0xffff: they become 1.25 and more.
+// Where the largest integers are wanted the scales are not to be all ones: f16 become 1.25 and more, powers of two modest.
 static void modest_scales(int type, uint8_t *block, uint64_t *state) {
     const llm__type_info *t = &llm__types[type];
     const uint8_t scale[2] = { (uint8_t)random32(state), 0x3d };
-    const bool at_end = type == LLM__Q2_K || type == LLM__Q3_K || type == LLM__Q6_K;
-    uint32_t first = at_end ? t->block_bytes - (t->minima ? 4 : 2) : 0;
+    const bool at_end = type == LLM__Q2_K || type == LLM__Q3_K || type == LLM__Q6_K || type == LLM__TQ1_0 || type == LLM__TQ2_0;
+    uint32_t first = at_end ? t->block_bytes - (t->minima ? 4 : 2) : 0, i;
+    if (type == LLM__MXFP4) { block[0] = (uint8_t)(128 - scale[0] % 16); return; }
+    if (type == LLM__NVFP4) return;                                   // whatever the bits say is modest
+    if (type == LLM__IQ1_M) {                                         // the upper halves of four bytes
+        for (i = 0; i < 4; i++) block[49 + i * 2] = (uint8_t)((block[49 + i * 2] & 15) | (scale[i / 2] >> i % 2 * 4 & 15) << 4);
+        return;
+    }
     memcpy(block + first, scale, 2);
     if (t->minima) memcpy(block + first + 2, scale, 2);
 }
@@ -55,7 +61,7 @@ static void random_block(int type, uint8_t *block, int mood, uint64_t *state) {
         for (j = 0; j < t->block_weights / 32; j++) {
             llm__weights32 w;
             t->unpack(block, j, &w);
-            fine += w.s < 60000.0f && w.s > -60000.0f && (!t->minima || (w.t < 60000.0f && w.t > -60000.0f));
+            fine += w.s[0] < 60000.0f && w.s[0] > -60000.0f && (!t->minima || (w.t < 60000.0f && w.t > -60000.0f));
         }
         if (fine == t->block_weights / 32) return;
     }
