@@ -873,6 +873,10 @@ int main(int argc, char **argv) {
         test_lacks("AVX2");
     }
 #endif
+#if LLM__HAS_NEON
+    llm__vectors_neon(&v);
+    test_kernels(&v); test_halves(&v); test_matmul(&v); test_attention(&v);
+#endif
     llm__fp_leave(env);
     return test_done();
 }
