@@ -138,20 +138,23 @@
 
 // Dots of bytes on ARM: to each of four sums four products (SDOT; of one lane of a), or eight products to each of 2 x 2 (SMMLA). Clang
 // wants a function to have the feature. GNU as 2.40 refuses them below ARMv8.2, and what GCC raises to that can no longer inline what
-// -mcpu was raised otherwise; so there they are put together from the numbers of their registers.
+// -mcpu was raised otherwise; so there they are put together from the numbers of their registers. Volatile: in the order as written, or
+// GCC makes one long chain per sum of them.
 #if LLM__HAS_NEON
 #if defined(__clang__)
 #define LLM__DOTPROD      LLM__TARGET("dotprod")
 #define LLM__I8MM         LLM__TARGET("dotprod,i8mm")
-#define LLM__SDOT(sum, w, a)             __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
-#define LLM__SDOT_LANE(sum, w, a, lane)  __asm__("sdot %0.4s, %1.16b, %2.4b[" #lane "]" : "+w"(sum) : "w"(w), "w"(a))
-#define LLM__SMMLA(sum, w, a)            __asm__("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SDOT(sum, w, a)             __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SDOT_LANE(sum, w, a, lane)  __asm__ volatile("sdot %0.4s, %1.16b, %2.4b[" #lane "]" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SMMLA(sum, w, a)            __asm__ volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
 #else
 #define LLM__DOTPROD
 #define LLM__I8MM
-#define LLM__INST(code, sum, w, a)                                                                                                  \
-    __asm__(".ifndef .Lllm_v0\n.irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"       \
-            ".equ .Lllm_v\\i,\\i\n.endr\n.endif\n.inst " code " | .Lllm_%2 << 16 | .Lllm_%1 << 5 | .Lllm_%0" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__INST(code, sum, w, a)                                                                                         \
+    __asm__ volatile(".ifndef .Lllm_v0\n"                                                                                  \
+                     ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"      \
+                     ".equ .Lllm_v\\i,\\i\n.endr\n.endif\n"                                                               \
+                     ".inst " code " | .Lllm_%2 << 16 | .Lllm_%1 << 5 | .Lllm_%0" : "+w"(sum) : "w"(w), "w"(a))
 #define LLM__SDOT(sum, w, a)             LLM__INST("0x4e809400", sum, w, a)
 #define LLM__SDOT_LANE(sum, w, a, lane)  LLM__INST("0x4f80e000 | (" #lane " & 1) << 21 | (" #lane " >> 1) << 11", sum, w, a)
 #define LLM__SMMLA(sum, w, a)            LLM__INST("0x4e80a400", sum, w, a)
@@ -5063,6 +5066,10 @@ static void llm__kernels_avx2(llm__kernels *k) {
 #else
 #define LLM__NEON_INLINE LLM__INLINE
 #endif
+// GCC loads everything first, and what two groups or tokens both read only once: more than there are registers, so it comes from the
+// stack. Loads from p do not move up across FORGET, and v is ready before what follows KEEP.
+#define LLM__NEON_FORGET(p) __asm__ volatile("" : "+r"(p))
+#define LLM__NEON_KEEP(v) __asm__ volatile("" : "+w"(v))
 
 // Three instruction sets in one block: NEON, dotprod and i8mm share everything but the dots of a few rows (four_*, half_*). A register
 // is 16 columns of one row, or one number of each of four rows. Products are signed, so zeros are subtracted where bytes are unpacked.
@@ -5354,16 +5361,16 @@ LLM__NEON_INLINE int32x4_t llm__neon_four_mul(int most, int which, llm__neon_row
     return llm__neon_fold(llm__neon_mul_wide(which, w.r0, x), llm__neon_mul_wide(which, w.r1, x),
                           llm__neon_mul_wide(which, w.r2, x), llm__neon_mul_wide(which, w.r3, x));
 }
-LLM__NEON_INLINE LLM__DOTPROD int32x4_t llm__neon_dot_row(int which, llm__neon_pair w, llm__neon_pair x) {
-    int32x4_t sum = vdupq_n_s32(0);
-    if (which != LLM__NEON_SECOND) LLM__SDOT(sum, w.lo, x.lo);
-    if (which != LLM__NEON_FIRST) LLM__SDOT(sum, w.hi, x.hi);
-    return sum;
-}
 LLM__NEON_INLINE LLM__DOTPROD int32x4_t llm__neon_four_dot(int most, int which, llm__neon_rows w, llm__neon_pair x) {
+    int32x4_t a = vdupq_n_s32(0), b = a, c = a, d = a;
     (void)most;
-    return llm__neon_fold(llm__neon_dot_row(which, w.r0, x), llm__neon_dot_row(which, w.r1, x),
-                          llm__neon_dot_row(which, w.r2, x), llm__neon_dot_row(which, w.r3, x));
+    if (which != LLM__NEON_SECOND) {
+        LLM__SDOT(a, w.r0.lo, x.lo); LLM__SDOT(b, w.r1.lo, x.lo); LLM__SDOT(c, w.r2.lo, x.lo); LLM__SDOT(d, w.r3.lo, x.lo);
+    }
+    if (which != LLM__NEON_FIRST) {
+        LLM__SDOT(a, w.r0.hi, x.hi); LLM__SDOT(b, w.r1.hi, x.hi); LLM__SDOT(c, w.r2.hi, x.hi); LLM__SDOT(d, w.r3.hi, x.hi);
+    }
+    return llm__neon_fold(a, b, c, d);
 }
 
 LLM__NEON_INLINE llm__neon_rows llm__neon_four_rows(const llm__neon_type y, const uint8_t *w, size_t rb, uint32_t i, int c) {
@@ -5398,10 +5405,13 @@ LLM__NEON_INLINE llm__neon_f8 llm__neon_decode_group(const llm__neon_type y, llm
                                                      size_t rb, const llm__neon_scales *scales, uint32_t i, int c,
                                                      const llm__neon_input *x) {
     const llm__neon_group g = y.group(scales, i * y.run + (uint32_t)c);
+    LLM__NEON_FORGET(w);
     acc.lo = llm__neon_four(y, four, acc.lo, llm__neon_four_rows(y, w, rb, i, c),
                             g.s.lo, g.t.lo, g.sub0.lo, g.sub1.lo, g.mn0.lo, g.mn1.lo, c, x);
+    LLM__NEON_KEEP(acc.lo); LLM__NEON_FORGET(w);
     acc.hi = llm__neon_four(y, four, acc.hi, llm__neon_four_rows(y, w + 4 * rb, rb, i, c),
                             g.s.hi, g.t.hi, g.sub0.hi, g.sub1.hi, g.mn0.hi, g.mn1.hi, c, x);
+    LLM__NEON_KEEP(acc.hi);
     return acc;
 }
 // Eight rows times one token. What lies `ahead` bytes on is fetched meanwhile, as one linear stream; 0: it is there already.
@@ -5473,31 +5483,34 @@ typedef void (*llm__neon_tile_fn)(const llm__neon_panel *p, const llm__neon_toke
                                   bool begin, bool minima);
 
 LLM__NEON_INLINE void llm__neon_store_pair(int8_t *p, int8x16_t a, int8x16_t b) {
-    int64x2x2_t t;
-    t.val[0] = vreinterpretq_s64_s8(a); t.val[1] = vreinterpretq_s64_s8(b);
-    vst2q_s64((int64_t *)(void *)p, t);
+    vst1q_s8(p, vreinterpretq_s8_s64(vzip1q_s64(vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b))));
+    vst1q_s8(p + 16, vreinterpretq_s8_s64(vzip2q_s64(vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b))));
 }
+LLM__NEON_INLINE int8x16_t llm__neon_zip1(int8x16_t a, int8x16_t b) {
+    return vreinterpretq_s8_s32(vzip1q_s32(vreinterpretq_s32_s8(a), vreinterpretq_s32_s8(b)));
+}
+LLM__NEON_INLINE int8x16_t llm__neon_zip2(int8x16_t a, int8x16_t b) {
+    return vreinterpretq_s8_s32(vzip2q_s32(vreinterpretq_s32_s8(a), vreinterpretq_s32_s8(b)));
+}
+// Not ST4: it wants four registers in a row, for which GCC goes over the stack, and small cores take it apart into as many steps.
 LLM__NEON_INLINE void llm__neon_store_four(int8_t *p, bool pairs, int8x16_t a, int8x16_t b, int8x16_t c, int8x16_t d) {
-    int32x4x4_t t;
-    if (pairs) {
-        llm__neon_store_pair(p, a, b);
-        llm__neon_store_pair(p + 32, c, d);
-        return;
-    }
-    t.val[0] = vreinterpretq_s32_s8(a); t.val[1] = vreinterpretq_s32_s8(b);
-    t.val[2] = vreinterpretq_s32_s8(c); t.val[3] = vreinterpretq_s32_s8(d);
-    vst4q_s32((int32_t *)(void *)p, t);
+    llm__neon_store_pair(p, pairs ? a : llm__neon_zip1(a, b), pairs ? b : llm__neon_zip1(c, d));
+    llm__neon_store_pair(p + 32, pairs ? c : llm__neon_zip2(a, b), pairs ? d : llm__neon_zip2(c, d));
 }
 LLM__NEON_INLINE void llm__neon_store_i8(int32_t *p, llm__neon_i8 v) { vst1q_s32(p, v.lo); vst1q_s32(p + 4, v.hi); }
 LLM__NEON_INLINE void llm__neon_store_f8(float *p, llm__neon_f8 v) { vst1q_f32(p, v.lo); vst1q_f32(p + 4, v.hi); }
 LLM__NEON_INLINE void llm__neon_pack_group(const llm__neon_type y, llm__neon_panel *p, const uint8_t *w, size_t rb,
                                            const llm__neon_scales *scales, uint32_t i, int c, bool pairs) {
     const llm__neon_group g = y.group(scales, i * y.run + (uint32_t)c);
-    const llm__neon_rows r = llm__neon_four_rows(y, w, rb, i, c), u = llm__neon_four_rows(y, w + 4 * rb, rb, i, c);
+    llm__neon_rows r;
+    LLM__NEON_FORGET(w);
+    r = llm__neon_four_rows(y, w, rb, i, c);
     llm__neon_store_four(p->q[0], pairs, r.r0.lo, r.r1.lo, r.r2.lo, r.r3.lo);
-    llm__neon_store_four(p->q[0] + 64, pairs, u.r0.lo, u.r1.lo, u.r2.lo, u.r3.lo);
     llm__neon_store_four(p->q[1], pairs, r.r0.hi, r.r1.hi, r.r2.hi, r.r3.hi);
-    llm__neon_store_four(p->q[1] + 64, pairs, u.r0.hi, u.r1.hi, u.r2.hi, u.r3.hi);
+    LLM__NEON_FORGET(w);
+    r = llm__neon_four_rows(y, w + 4 * rb, rb, i, c);
+    llm__neon_store_four(p->q[0] + 64, pairs, r.r0.lo, r.r1.lo, r.r2.lo, r.r3.lo);
+    llm__neon_store_four(p->q[1] + 64, pairs, r.r0.hi, r.r1.hi, r.r2.hi, r.r3.hi);
     llm__neon_store_f8(p->s, g.s);
     llm__neon_store_f8(p->t, g.t);
     if (!y.halved) return;
@@ -5551,8 +5564,8 @@ static void llm__neon_gather(llm__neon_tokens *k, const llm__tile *t, uint32_t f
     }
 }
 
-// Eight rows x four tokens, named for the token.
-typedef struct llm__neon_sums { int32x4_t lo0, hi0, lo1, hi1, lo2, hi2, lo3, hi3; } llm__neon_sums;
+// Eight rows x four tokens.
+typedef struct llm__neon_sums { llm__neon_i8 t0, t1, t2, t3; } llm__neon_sums;
 // The sums go on over the 16 columns of w (128 bytes) and x (64); then they are brought into the order above.
 typedef llm__neon_sums (*llm__neon_half_fn)(llm__neon_sums s, const int8_t *w, const int8_t *x);
 typedef llm__neon_sums (*llm__neon_order_fn)(llm__neon_sums s);
@@ -5565,49 +5578,69 @@ typedef struct llm__neon_products { int16x8_t r01, r23, r45, r67; } llm__neon_pr
 LLM__NEON_INLINE int8x16_t llm__neon_repeat4(const int8_t *p) {
     return vreinterpretq_s8_u32(vdupq_n_u32(llm__neon_u32((const uint8_t *)p)));
 }
-LLM__NEON_INLINE llm__neon_products llm__neon_first(const int8_t *w, const int8_t *x, int k) {
-    const int8x16_t a = llm__neon_repeat4(x + 4 * k), lo = vld1q_s8(w + 16 * k), hi = vld1q_s8(w + 64 + 16 * k);
+LLM__NEON_INLINE llm__neon_products llm__neon_first(int8x16_t lo, int8x16_t hi, const int8_t *x) {
+    const int8x16_t a = llm__neon_repeat4(x);
     llm__neon_products p;
     p.r01 = vmull_s8(vget_low_s8(lo), vget_low_s8(a)); p.r23 = vmull_high_s8(lo, a);
     p.r45 = vmull_s8(vget_low_s8(hi), vget_low_s8(a)); p.r67 = vmull_high_s8(hi, a);
     return p;
 }
-LLM__NEON_INLINE llm__neon_products llm__neon_more(llm__neon_products p, const int8_t *w, const int8_t *x, int k) {
-    const int8x16_t a = llm__neon_repeat4(x + 4 * k), lo = vld1q_s8(w + 16 * k), hi = vld1q_s8(w + 64 + 16 * k);
+LLM__NEON_INLINE llm__neon_products llm__neon_more(llm__neon_products p, int8x16_t lo, int8x16_t hi, const int8_t *x) {
+    const int8x16_t a = llm__neon_repeat4(x);
     p.r01 = vmlal_s8(p.r01, vget_low_s8(lo), vget_low_s8(a)); p.r23 = vmlal_high_s8(p.r23, lo, a);
     p.r45 = vmlal_s8(p.r45, vget_low_s8(hi), vget_low_s8(a)); p.r67 = vmlal_high_s8(p.r67, hi, a);
+    LLM__NEON_KEEP(p.r01); LLM__NEON_KEEP(p.r23); LLM__NEON_KEEP(p.r45); LLM__NEON_KEEP(p.r67);
     return p;
 }
-LLM__NEON_INLINE void llm__neon_token_mul(int32x4_t *lo, int32x4_t *hi, const int8_t *w, const int8_t *x) {      // |q| <= 32
-    const llm__neon_products p = llm__neon_more(llm__neon_more(llm__neon_more(llm__neon_first(w, x, 0), w, x, 1), w, x, 2), w, x, 3);
-    *lo = vpadalq_s16(*lo, vpaddq_s16(p.r01, p.r23));
-    *hi = vpadalq_s16(*hi, vpaddq_s16(p.r45, p.r67));
+// Two tokens, so that a weight is loaded once for both and all sums stay in registers. |q| <= 32.
+LLM__NEON_INLINE void llm__neon_two_mul(llm__neon_i8 *s, llm__neon_i8 *u, const int8_t *w, const int8_t *x) {
+    int8x16_t lo = vld1q_s8(w), hi = vld1q_s8(w + 64);
+    llm__neon_products p = llm__neon_first(lo, hi, x), q = llm__neon_first(lo, hi, x + 16);
+    lo = vld1q_s8(w + 16); hi = vld1q_s8(w + 80);
+    p = llm__neon_more(p, lo, hi, x + 4); q = llm__neon_more(q, lo, hi, x + 20);
+    LLM__NEON_FORGET(w);
+    lo = vld1q_s8(w + 32); hi = vld1q_s8(w + 96);
+    p = llm__neon_more(p, lo, hi, x + 8); q = llm__neon_more(q, lo, hi, x + 24);
+    lo = vld1q_s8(w + 48); hi = vld1q_s8(w + 112);
+    p = llm__neon_more(p, lo, hi, x + 12); q = llm__neon_more(q, lo, hi, x + 28);
+    s->lo = vpadalq_s16(s->lo, vpaddq_s16(p.r01, p.r23)); s->hi = vpadalq_s16(s->hi, vpaddq_s16(p.r45, p.r67));
+    u->lo = vpadalq_s16(u->lo, vpaddq_s16(q.r01, q.r23)); u->hi = vpadalq_s16(u->hi, vpaddq_s16(q.r45, q.r67));
+    LLM__NEON_KEEP(s->lo); LLM__NEON_KEEP(s->hi); LLM__NEON_KEEP(u->lo); LLM__NEON_KEEP(u->hi);
 }
-LLM__NEON_INLINE void llm__neon_token_wide(int32x4_t *lo, int32x4_t *hi, const int8_t *w, const int8_t *x) {
-    const llm__neon_products p = llm__neon_more(llm__neon_first(w, x, 0), w, x, 1), q = llm__neon_more(llm__neon_first(w, x, 2), w, x, 3);
-    *lo = vaddq_s32(*lo, vpaddq_s32(vpadalq_s16(vpaddlq_s16(p.r01), q.r01), vpadalq_s16(vpaddlq_s16(p.r23), q.r23)));
-    *hi = vaddq_s32(*hi, vpaddq_s32(vpadalq_s16(vpaddlq_s16(p.r45), q.r45), vpadalq_s16(vpaddlq_s16(p.r67), q.r67)));
+// Bytes of any size: two products fill an int16.
+LLM__NEON_INLINE void llm__neon_one_wide(llm__neon_i8 *s, const int8_t *w, const int8_t *x) {
+    const llm__neon_products p = llm__neon_more(llm__neon_first(vld1q_s8(w), vld1q_s8(w + 64), x),
+                                                vld1q_s8(w + 16), vld1q_s8(w + 80), x + 4);
+    const llm__neon_products q = llm__neon_more(llm__neon_first(vld1q_s8(w + 32), vld1q_s8(w + 96), x + 8),
+                                                vld1q_s8(w + 48), vld1q_s8(w + 112), x + 12);
+    const int32x4_t r01 = vpadalq_s16(vpaddlq_s16(p.r01), q.r01), r23 = vpadalq_s16(vpaddlq_s16(p.r23), q.r23);
+    const int32x4_t r45 = vpadalq_s16(vpaddlq_s16(p.r45), q.r45), r67 = vpadalq_s16(vpaddlq_s16(p.r67), q.r67);
+    s->lo = vaddq_s32(s->lo, vpaddq_s32(r01, r23));
+    s->hi = vaddq_s32(s->hi, vpaddq_s32(r45, r67));
+    LLM__NEON_KEEP(s->lo); LLM__NEON_KEEP(s->hi);
 }
 LLM__NEON_INLINE llm__neon_sums llm__neon_half_mul(llm__neon_sums s, const int8_t *w, const int8_t *x) {
-    llm__neon_token_mul(&s.lo0, &s.hi0, w, x);
-    llm__neon_token_mul(&s.lo1, &s.hi1, w, x + 16);
-    llm__neon_token_mul(&s.lo2, &s.hi2, w, x + 32);
-    llm__neon_token_mul(&s.lo3, &s.hi3, w, x + 48);
+    llm__neon_two_mul(&s.t0, &s.t1, w, x);
+    LLM__NEON_FORGET(w);
+    llm__neon_two_mul(&s.t2, &s.t3, w, x + 32);
     return s;
 }
 LLM__NEON_INLINE llm__neon_sums llm__neon_half_wide(llm__neon_sums s, const int8_t *w, const int8_t *x) {
-    llm__neon_token_wide(&s.lo0, &s.hi0, w, x);
-    llm__neon_token_wide(&s.lo1, &s.hi1, w, x + 16);
-    llm__neon_token_wide(&s.lo2, &s.hi2, w, x + 32);
-    llm__neon_token_wide(&s.lo3, &s.hi3, w, x + 48);
+    llm__neon_one_wide(&s.t0, w, x);
+    LLM__NEON_FORGET(w);
+    llm__neon_one_wide(&s.t1, w, x + 16);
+    LLM__NEON_FORGET(w);
+    llm__neon_one_wide(&s.t2, w, x + 32);
+    LLM__NEON_FORGET(w);
+    llm__neon_one_wide(&s.t3, w, x + 48);
     return s;
 }
 
 // Columns 4*k .. 4*k + 3 of four rows and four tokens.
 #define LLM__NEON_STEP(rows, at, k)                                                   \
     w0 = vld1q_s8(w + (at) + 16 * (k));                                               \
-    LLM__SDOT_LANE(s.rows##0, w0, x0, k); LLM__SDOT_LANE(s.rows##1, w0, x1, k);       \
-    LLM__SDOT_LANE(s.rows##2, w0, x2, k); LLM__SDOT_LANE(s.rows##3, w0, x3, k)
+    LLM__SDOT_LANE(s.t0.rows, w0, x0, k); LLM__SDOT_LANE(s.t1.rows, w0, x1, k);       \
+    LLM__SDOT_LANE(s.t2.rows, w0, x2, k); LLM__SDOT_LANE(s.t3.rows, w0, x3, k)
 LLM__NEON_INLINE LLM__DOTPROD llm__neon_sums llm__neon_half_dot(llm__neon_sums s, const int8_t *w, const int8_t *x) {
     const int8x16_t x0 = vld1q_s8(x), x1 = vld1q_s8(x + 16), x2 = vld1q_s8(x + 32), x3 = vld1q_s8(x + 48);
     int8x16_t w0;
@@ -5618,7 +5651,8 @@ LLM__NEON_INLINE LLM__DOTPROD llm__neon_sums llm__neon_half_dot(llm__neon_sums s
     return s;
 }
 
-// Two rows and two tokens in a register: rows 0 1, 2 3 are in lo0 lo1, 4 5, 6 7 in hi0 hi1 with tokens 0 and 1; lo2 .. hi3 with 2 and 3.
+// Two rows and two tokens in a register: rows 0 1 and tokens 0 1 in t0.lo, rows 2 3 in t1.lo, 4 5 in t0.hi, 6 7 in t1.hi; tokens 2 3 in
+// t2 and t3.
 #define LLM__NEON_PAIR(at, a, b)                                  \
     w0 = vld1q_s8(w + (at)); w1 = vld1q_s8(w + (at) + 16);        \
     LLM__SMMLA(s.a, w0, x0); LLM__SMMLA(s.b, w0, x2);             \
@@ -5626,72 +5660,80 @@ LLM__NEON_INLINE LLM__DOTPROD llm__neon_sums llm__neon_half_dot(llm__neon_sums s
 LLM__NEON_INLINE LLM__I8MM llm__neon_sums llm__neon_half_mmla(llm__neon_sums s, const int8_t *w, const int8_t *x) {
     const int8x16_t x0 = vld1q_s8(x), x1 = vld1q_s8(x + 16), x2 = vld1q_s8(x + 32), x3 = vld1q_s8(x + 48);
     int8x16_t w0, w1;
-    LLM__NEON_PAIR(0, lo0, lo2);
-    LLM__NEON_PAIR(32, lo1, lo3);
-    LLM__NEON_PAIR(64, hi0, hi2);
-    LLM__NEON_PAIR(96, hi1, hi3);
+    LLM__NEON_PAIR(0, t0.lo, t2.lo);
+    LLM__NEON_PAIR(32, t1.lo, t3.lo);
+    LLM__NEON_PAIR(64, t0.hi, t2.hi);
+    LLM__NEON_PAIR(96, t1.hi, t3.hi);
     return s;
 }
+LLM__NEON_INLINE void llm__neon_two_by_rows(llm__neon_i8 *a, llm__neon_i8 *b) {
+    const llm__neon_i8 t = *a;
+    a->lo = vuzp1q_s32(t.lo, b->lo); a->hi = vuzp1q_s32(t.hi, b->hi);
+    b->lo = vuzp2q_s32(t.lo, b->lo); b->hi = vuzp2q_s32(t.hi, b->hi);
+}
 LLM__NEON_INLINE llm__neon_sums llm__neon_by_rows(llm__neon_sums s) {
-    llm__neon_sums r;
-    r.lo0 = vuzp1q_s32(s.lo0, s.lo1); r.lo1 = vuzp2q_s32(s.lo0, s.lo1);
-    r.hi0 = vuzp1q_s32(s.hi0, s.hi1); r.hi1 = vuzp2q_s32(s.hi0, s.hi1);
-    r.lo2 = vuzp1q_s32(s.lo2, s.lo3); r.lo3 = vuzp2q_s32(s.lo2, s.lo3);
-    r.hi2 = vuzp1q_s32(s.hi2, s.hi3); r.hi3 = vuzp2q_s32(s.hi2, s.hi3);
-    return r;
+    llm__neon_two_by_rows(&s.t0, &s.t1);
+    llm__neon_two_by_rows(&s.t2, &s.t3);
+    return s;
 }
 
+LLM__NEON_INLINE llm__neon_i8 llm__neon_i8_at(const int32_t *p) { llm__neon_i8 r; r.lo = vld1q_s32(p); r.hi = vld1q_s32(p + 4); return r; }
+LLM__NEON_INLINE llm__neon_f8 llm__neon_f8_at(const float *p) { llm__neon_f8 r; r.lo = vld1q_f32(p); r.hi = vld1q_f32(p + 4); return r; }
+LLM__NEON_INLINE llm__neon_i8 llm__neon_weighted(llm__neon_i8 a, llm__neon_i8 a_by, llm__neon_i8 b, llm__neon_i8 b_by) {
+    a.lo = vmlaq_s32(vmulq_s32(a.lo, a_by.lo), b.lo, b_by.lo);
+    a.hi = vmlaq_s32(vmulq_s32(a.hi, a_by.hi), b.hi, b_by.hi);
+    return a;
+}
 // 32 columns, exact: under one scale, or halves weighted by small ones.
 LLM__NEON_INLINE llm__neon_sums llm__neon_block(llm__neon_half_fn half, llm__neon_order_fn order, bool halved, const llm__neon_panel *p,
                                                 const llm__neon_side *x) {
     llm__neon_sums zero, a, b;
-    int32x4_t lo, hi;
-    zero.lo0 = zero.hi0 = zero.lo1 = zero.hi1 = zero.lo2 = zero.hi2 = zero.lo3 = zero.hi3 = vdupq_n_s32(0);
+    llm__neon_i8 first, second;
+    zero.t0.lo = zero.t0.hi = vdupq_n_s32(0);
+    zero.t1 = zero.t2 = zero.t3 = zero.t0;
     a = half(zero, p->q[0], x->q[0]);
     if (!halved) return order(half(a, p->q[1], x->q[1]));
     a = order(a);
-    lo = vld1q_s32(p->sub[0]); hi = vld1q_s32(p->sub[0] + 4);
-    a.lo0 = vmulq_s32(a.lo0, lo); a.lo1 = vmulq_s32(a.lo1, lo); a.lo2 = vmulq_s32(a.lo2, lo); a.lo3 = vmulq_s32(a.lo3, lo);
-    a.hi0 = vmulq_s32(a.hi0, hi); a.hi1 = vmulq_s32(a.hi1, hi); a.hi2 = vmulq_s32(a.hi2, hi); a.hi3 = vmulq_s32(a.hi3, hi);
     b = order(half(zero, p->q[1], x->q[1]));
-    lo = vld1q_s32(p->sub[1]); hi = vld1q_s32(p->sub[1] + 4);
-    a.lo0 = vmlaq_s32(a.lo0, b.lo0, lo); a.lo1 = vmlaq_s32(a.lo1, b.lo1, lo);
-    a.lo2 = vmlaq_s32(a.lo2, b.lo2, lo); a.lo3 = vmlaq_s32(a.lo3, b.lo3, lo);
-    a.hi0 = vmlaq_s32(a.hi0, b.hi0, hi); a.hi1 = vmlaq_s32(a.hi1, b.hi1, hi);
-    a.hi2 = vmlaq_s32(a.hi2, b.hi2, hi); a.hi3 = vmlaq_s32(a.hi3, b.hi3, hi);
+    first = llm__neon_i8_at(p->sub[0]);
+    second = llm__neon_i8_at(p->sub[1]);
+    a.t0 = llm__neon_weighted(a.t0, first, b.t0, second);
+    a.t1 = llm__neon_weighted(a.t1, first, b.t1, second);
+    a.t2 = llm__neon_weighted(a.t2, first, b.t2, second);
+    a.t3 = llm__neon_weighted(a.t3, first, b.t3, second);
     return a;
 }
 
-typedef struct llm__neon_out { float32x4_t lo0, hi0, lo1, hi1, lo2, hi2, lo3, hi3; } llm__neon_out;
+typedef struct llm__neon_out { llm__neon_f8 t0, t1, t2, t3; } llm__neon_out;
 
-// The terms of N4 for eight rows and token t, a literal: with the scale, and with the minimum.
-#define LLM__NEON_TERM(t)                                                                                    \
-    f.lo##t = vfmaq_f32(f.lo##t, vmulq_laneq_f32(lo, d, t), vcvtq_f32_s32(i.lo##t));                         \
-    f.hi##t = vfmaq_f32(f.hi##t, vmulq_laneq_f32(hi, d, t), vcvtq_f32_s32(i.hi##t))
-#define LLM__NEON_MINIMUM(t)                                                                                 \
-    f.lo##t = vfmaq_laneq_f32(f.lo##t, vmulq_laneq_f32(lo, d, t), m, t);                                     \
-    f.hi##t = vfmaq_laneq_f32(f.hi##t, vmulq_laneq_f32(hi, d, t), m, t)
-#define LLM__NEON_MINIMA(t)                                                                                  \
-    f.lo##t = vfmaq_f32(f.lo##t, vmulq_laneq_f32(lo, d, t),                                                  \
-                        vcvtq_f32_s32(vmlaq_laneq_s32(vmulq_laneq_s32(mn0.lo, z0, t), mn1.lo, z1, t)));      \
-    f.hi##t = vfmaq_f32(f.hi##t, vmulq_laneq_f32(hi, d, t),                                                  \
-                        vcvtq_f32_s32(vmlaq_laneq_s32(vmulq_laneq_s32(mn0.hi, z0, t), mn1.hi, z1, t)))
+// The terms of N4 for eight rows and token c, a literal: with the scale, and with the minimum.
+#define LLM__NEON_TERM(c)                                                                                        \
+    f.t##c.lo = vfmaq_f32(f.t##c.lo, vmulq_laneq_f32(s.lo, d, c), vcvtq_f32_s32(i.t##c.lo));                     \
+    f.t##c.hi = vfmaq_f32(f.t##c.hi, vmulq_laneq_f32(s.hi, d, c), vcvtq_f32_s32(i.t##c.hi))
+#define LLM__NEON_MINIMUM(c)                                                                                     \
+    f.t##c.lo = vfmaq_laneq_f32(f.t##c.lo, vmulq_laneq_f32(s.lo, d, c), m, c);                                   \
+    f.t##c.hi = vfmaq_laneq_f32(f.t##c.hi, vmulq_laneq_f32(s.hi, d, c), m, c)
+#define LLM__NEON_MINIMA(c)                                                                                      \
+    f.t##c.lo = vfmaq_f32(f.t##c.lo, vmulq_laneq_f32(s.lo, d, c),                                                \
+                          vcvtq_f32_s32(vmlaq_laneq_s32(vmulq_laneq_s32(mn0.lo, z0, c), mn1.lo, z1, c)));        \
+    f.t##c.hi = vfmaq_f32(f.t##c.hi, vmulq_laneq_f32(s.hi, d, c),                                                \
+                          vcvtq_f32_s32(vmlaq_laneq_s32(vmulq_laneq_s32(mn0.hi, z0, c), mn1.hi, z1, c)))
 
-LLM__NEON_INLINE llm__neon_out llm__neon_add_block(llm__neon_out f, llm__neon_sums i, bool halved, bool minima, const llm__neon_panel *p,
-                                                   const llm__neon_side *x) {
+LLM__NEON_INLINE llm__neon_out llm__neon_add_block(llm__neon_out f, llm__neon_sums i, const llm__neon_panel *p, const llm__neon_side *x) {
+    const llm__neon_f8 s = llm__neon_f8_at(p->s);
     const float32x4_t d = vld1q_f32(x->d);
-    float32x4_t lo = vld1q_f32(p->s), hi = vld1q_f32(p->s + 4);
     LLM__NEON_TERM(0); LLM__NEON_TERM(1); LLM__NEON_TERM(2); LLM__NEON_TERM(3);
-    if (!minima) return f;
-    lo = vld1q_f32(p->t); hi = vld1q_f32(p->t + 4);
+    return f;
+}
+LLM__NEON_INLINE llm__neon_out llm__neon_add_minima(llm__neon_out f, bool halved, const llm__neon_panel *p, const llm__neon_side *x) {
+    const llm__neon_f8 s = llm__neon_f8_at(p->t);
+    const float32x4_t d = vld1q_f32(x->d);
     if (!halved) {
         const float32x4_t m = vld1q_f32(x->m);
         LLM__NEON_MINIMUM(0); LLM__NEON_MINIMUM(1); LLM__NEON_MINIMUM(2); LLM__NEON_MINIMUM(3);
     } else {
         const int32x4_t z0 = vld1q_s32(x->s16[0]), z1 = vld1q_s32(x->s16[1]);
-        llm__neon_i8 mn0, mn1;
-        mn0.lo = vld1q_s32(p->mn[0]); mn0.hi = vld1q_s32(p->mn[0] + 4);
-        mn1.lo = vld1q_s32(p->mn[1]); mn1.hi = vld1q_s32(p->mn[1] + 4);
+        const llm__neon_i8 mn0 = llm__neon_i8_at(p->mn[0]), mn1 = llm__neon_i8_at(p->mn[1]);
         LLM__NEON_MINIMA(0); LLM__NEON_MINIMA(1); LLM__NEON_MINIMA(2); LLM__NEON_MINIMA(3);
     }
     return f;
@@ -5699,24 +5741,24 @@ LLM__NEON_INLINE llm__neon_out llm__neon_add_block(llm__neon_out f, llm__neon_su
 // n groups of eight rows x four tokens; the sums so far come from out and go back there. Fewer rows take the way over `part`.
 LLM__NEON_INLINE void llm__neon_tile(llm__neon_half_fn half, llm__neon_order_fn order, bool halved, const llm__neon_panel *p,
                                      const llm__neon_tokens *k, uint32_t n, uint32_t row, uint32_t n_rows, bool begin, bool minima) {
+    const llm__neon_side *x = k->side;
     float part[4][8], *o[4];
     llm__neon_out f;
-    uint32_t b, c;
+    uint32_t c;
     for (c = 0; c < 4; c++) {
         o[c] = n_rows < 8 ? part[c] : k->out[c] + row;
-        if (n_rows < 8 || begin) memset(part[c], 0, sizeof part[c]);
-        if (n_rows < 8 && !begin) memcpy(part[c], k->out[c] + row, n_rows * sizeof(float));
+        if (begin) memset(o[c], 0, sizeof part[c]);
+        else if (n_rows < 8) memcpy(part[c], k->out[c] + row, n_rows * sizeof(float));
     }
-    f.lo0 = vld1q_f32(begin ? part[0] : o[0]); f.hi0 = vld1q_f32(begin ? part[0] : o[0] + 4);
-    f.lo1 = vld1q_f32(begin ? part[1] : o[1]); f.hi1 = vld1q_f32(begin ? part[1] : o[1] + 4);
-    f.lo2 = vld1q_f32(begin ? part[2] : o[2]); f.hi2 = vld1q_f32(begin ? part[2] : o[2] + 4);
-    f.lo3 = vld1q_f32(begin ? part[3] : o[3]); f.hi3 = vld1q_f32(begin ? part[3] : o[3] + 4);
-    for (b = 0; b < n; b++)
-        f = llm__neon_add_block(f, llm__neon_block(half, order, halved, p + b, &k->side[b]), halved, minima, p + b, &k->side[b]);
-    vst1q_f32(o[0], f.lo0); vst1q_f32(o[0] + 4, f.hi0);
-    vst1q_f32(o[1], f.lo1); vst1q_f32(o[1] + 4, f.hi1);
-    vst1q_f32(o[2], f.lo2); vst1q_f32(o[2] + 4, f.hi2);
-    vst1q_f32(o[3], f.lo3); vst1q_f32(o[3] + 4, f.hi3);
+    f.t0 = llm__neon_f8_at(o[0]); f.t1 = llm__neon_f8_at(o[1]); f.t2 = llm__neon_f8_at(o[2]); f.t3 = llm__neon_f8_at(o[3]);
+    for (; n; n--, p++, x++) {
+        f = llm__neon_add_block(f, llm__neon_block(half, order, halved, p, x), p, x);
+        if (minima) {
+            LLM__NEON_FORGET(x);
+            f = llm__neon_add_minima(f, halved, p, x);
+        }
+    }
+    llm__neon_store_f8(o[0], f.t0); llm__neon_store_f8(o[1], f.t1); llm__neon_store_f8(o[2], f.t2); llm__neon_store_f8(o[3], f.t3);
     for (c = 0; n_rows < 8 && c < 4; c++) memcpy(k->out[c] + row, part[c], n_rows * sizeof(float));
 }
 #define LLM__NEON_TILES(isa, target, order)                                                                                         \
