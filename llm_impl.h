@@ -138,26 +138,27 @@
 
 // Dots of bytes on ARM: to each of four sums four products (SDOT; of one lane of a), or eight products to each of 2 x 2 (SMMLA). Clang
 // wants a function to have the feature. GNU as 2.40 refuses them below ARMv8.2, and what GCC raises to that can no longer inline what
-// -mcpu was raised otherwise; so there they are put together from the numbers of their registers. Volatile: in the order as written, or
-// GCC makes one long chain per sum of them.
+// -mcpu was raised otherwise; so there they are put together from the numbers of their registers. Volatile: all as written, or GCC
+// makes one long chain per sum of them.
 #if LLM__HAS_NEON
 #if defined(__clang__)
 #define LLM__DOTPROD      LLM__TARGET("dotprod")
 #define LLM__I8MM         LLM__TARGET("dotprod,i8mm")
-#define LLM__SDOT(sum, w, a)             __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SDOT(sum, w, a)             __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
 #define LLM__SDOT_LANE(sum, w, a, lane)  __asm__ volatile("sdot %0.4s, %1.16b, %2.4b[" #lane "]" : "+w"(sum) : "w"(w), "w"(a))
 #define LLM__SMMLA(sum, w, a)            __asm__ volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
 #else
 #define LLM__DOTPROD
 #define LLM__I8MM
-#define LLM__INST(code, sum, w, a)                                                                                         \
-    __asm__ volatile(".ifndef .Lllm_v0\n"                                                                                  \
-                     ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"      \
-                     ".equ .Lllm_v\\i,\\i\n.endr\n.endif\n"                                                               \
-                     ".inst " code " | .Lllm_%2 << 16 | .Lllm_%1 << 5 | .Lllm_%0" : "+w"(sum) : "w"(w), "w"(a))
-#define LLM__SDOT(sum, w, a)             LLM__INST("0x4e809400", sum, w, a)
-#define LLM__SDOT_LANE(sum, w, a, lane)  LLM__INST("0x4f80e000 | (" #lane " & 1) << 21 | (" #lane " >> 1) << 11", sum, w, a)
-#define LLM__SMMLA(sum, w, a)            LLM__INST("0x4e80a400", sum, w, a)
+#define LLM__INST(code, sum, w, a)                                                                                \
+    (".ifndef .Lllm_v0\n"                                                                                         \
+     ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"             \
+     ".equ .Lllm_v\\i,\\i\n.endr\n.endif\n"                                                                      \
+     ".inst " code " | .Lllm_%2 << 16 | .Lllm_%1 << 5 | .Lllm_%0" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SDOT(sum, w, a)             __asm__ LLM__INST("0x4e809400", sum, w, a)
+#define LLM__SDOT_LANE(sum, w, a, lane)  \
+    __asm__ volatile LLM__INST("0x4f80e000 | (" #lane " & 1) << 21 | (" #lane " >> 1) << 11", sum, w, a)
+#define LLM__SMMLA(sum, w, a)            __asm__ volatile LLM__INST("0x4e80a400", sum, w, a)
 #endif
 #endif
 #if defined(__ARM_FEATURE_DOTPROD)
@@ -5463,13 +5464,13 @@ enum { LLM__NEON_BLOCKS = 8, LLM__NEON_PANELS = 4 };        // 256 columns of 32
 // 32 columns of eight rows, ready for the micro-kernels. Each 16 columns of four rows are [k / 4][row][k % 4], or for SMMLA two rows
 // together: [row / 2][k / 8][row % 2][k % 8].
 typedef struct llm__neon_panel {
-    int8_t q[2][128];
+    int32_t q[2][32];
     float s[8], t[8];
     int32_t sub[2][8], mn[2][8];
 } llm__neon_panel;
 
 // 32 columns of four tokens: integers ([token][k], or for SMMLA like the panel's), scales, sums.
-typedef struct llm__neon_side { int8_t q[2][64]; float d[4], m[4]; int32_t s16[2][4]; } llm__neon_side;
+typedef struct llm__neon_side { int32_t q[2][16]; float d[4], m[4]; int32_t s16[2][4]; } llm__neon_side;
 typedef struct llm__neon_tokens { float *out[4]; llm__neon_side side[LLM__NEON_BLOCKS]; } llm__neon_tokens;
 
 typedef struct llm__neon_scratch {
@@ -5482,20 +5483,20 @@ typedef void (*llm__neon_pack_fn)(llm__neon_panel *p, const uint8_t *w, size_t r
 typedef void (*llm__neon_tile_fn)(const llm__neon_panel *p, const llm__neon_tokens *k, uint32_t n, uint32_t row, uint32_t n_rows,
                                   bool begin, bool minima);
 
-LLM__NEON_INLINE void llm__neon_store_pair(int8_t *p, int8x16_t a, int8x16_t b) {
-    vst1q_s8(p, vreinterpretq_s8_s64(vzip1q_s64(vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b))));
-    vst1q_s8(p + 16, vreinterpretq_s8_s64(vzip2q_s64(vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b))));
-}
-LLM__NEON_INLINE int8x16_t llm__neon_zip1(int8x16_t a, int8x16_t b) {
-    return vreinterpretq_s8_s32(vzip1q_s32(vreinterpretq_s32_s8(a), vreinterpretq_s32_s8(b)));
-}
-LLM__NEON_INLINE int8x16_t llm__neon_zip2(int8x16_t a, int8x16_t b) {
-    return vreinterpretq_s8_s32(vzip2q_s32(vreinterpretq_s32_s8(a), vreinterpretq_s32_s8(b)));
+LLM__NEON_INLINE void llm__neon_store_pair(int32_t *p, int64x2_t a, int64x2_t b) {
+    vst1q_s32(p, vreinterpretq_s32_s64(vzip1q_s64(a, b)));
+    vst1q_s32(p + 4, vreinterpretq_s32_s64(vzip2q_s64(a, b)));
 }
 // Not ST4: it wants four registers in a row, for which GCC goes over the stack, and small cores take it apart into as many steps.
-LLM__NEON_INLINE void llm__neon_store_four(int8_t *p, bool pairs, int8x16_t a, int8x16_t b, int8x16_t c, int8x16_t d) {
-    llm__neon_store_pair(p, pairs ? a : llm__neon_zip1(a, b), pairs ? b : llm__neon_zip1(c, d));
-    llm__neon_store_pair(p + 32, pairs ? c : llm__neon_zip2(a, b), pairs ? d : llm__neon_zip2(c, d));
+LLM__NEON_INLINE void llm__neon_store_four(int32_t *p, bool pairs, int8x16_t a, int8x16_t b, int8x16_t c, int8x16_t d) {
+    const int32x4_t wa = vreinterpretq_s32_s8(a), wb = vreinterpretq_s32_s8(b), wc = vreinterpretq_s32_s8(c), wd = vreinterpretq_s32_s8(d);
+    if (pairs) {
+        llm__neon_store_pair(p, vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b));
+        llm__neon_store_pair(p + 8, vreinterpretq_s64_s8(c), vreinterpretq_s64_s8(d));
+    } else {
+        llm__neon_store_pair(p, vreinterpretq_s64_s32(vzip1q_s32(wa, wb)), vreinterpretq_s64_s32(vzip1q_s32(wc, wd)));
+        llm__neon_store_pair(p + 8, vreinterpretq_s64_s32(vzip2q_s32(wa, wb)), vreinterpretq_s64_s32(vzip2q_s32(wc, wd)));
+    }
 }
 LLM__NEON_INLINE void llm__neon_store_i8(int32_t *p, llm__neon_i8 v) { vst1q_s32(p, v.lo); vst1q_s32(p + 4, v.hi); }
 LLM__NEON_INLINE void llm__neon_store_f8(float *p, llm__neon_f8 v) { vst1q_f32(p, v.lo); vst1q_f32(p + 4, v.hi); }
@@ -5509,8 +5510,8 @@ LLM__NEON_INLINE void llm__neon_pack_group(const llm__neon_type y, llm__neon_pan
     llm__neon_store_four(p->q[1], pairs, r.r0.hi, r.r1.hi, r.r2.hi, r.r3.hi);
     LLM__NEON_FORGET(w);
     r = llm__neon_four_rows(y, w + 4 * rb, rb, i, c);
-    llm__neon_store_four(p->q[0] + 64, pairs, r.r0.lo, r.r1.lo, r.r2.lo, r.r3.lo);
-    llm__neon_store_four(p->q[1] + 64, pairs, r.r0.hi, r.r1.hi, r.r2.hi, r.r3.hi);
+    llm__neon_store_four(p->q[0] + 16, pairs, r.r0.lo, r.r1.lo, r.r2.lo, r.r3.lo);
+    llm__neon_store_four(p->q[1] + 16, pairs, r.r0.hi, r.r1.hi, r.r2.hi, r.r3.hi);
     llm__neon_store_f8(p->s, g.s);
     llm__neon_store_f8(p->t, g.t);
     if (!y.halved) return;
@@ -5533,137 +5534,155 @@ LLM__NEON_INLINE void llm__neon_pack(const llm__neon_type y, llm__neon_panel *p,
         }
     }
 }
-static void llm__neon_gather(llm__neon_tokens *k, const llm__tile *t, uint32_t first, uint32_t group, uint32_t n, bool pairs) {
+// Four words of four bytes.
+LLM__NEON_INLINE uint32x4_t llm__neon_words(const void *a, const void *b, const void *c, const void *d) {
+    uint32x4_t v = vdupq_n_u32(llm__neon_u32((const uint8_t *)a));
+    v = vsetq_lane_u32(llm__neon_u32((const uint8_t *)b), v, 1);
+    v = vsetq_lane_u32(llm__neon_u32((const uint8_t *)c), v, 2);
+    return vsetq_lane_u32(llm__neon_u32((const uint8_t *)d), v, 3);
+}
+LLM__NEON_INLINE void llm__neon_gather16(int32_t *q, bool pairs, const int8_t *a, const int8_t *b, const int8_t *c, const int8_t *d) {
+    if (pairs) {
+        llm__neon_store_four(q, true, vld1q_s8(a), vld1q_s8(b), vld1q_s8(c), vld1q_s8(d));
+    } else {
+        vst1q_s32(q, vreinterpretq_s32_s8(vld1q_s8(a))); vst1q_s32(q + 4, vreinterpretq_s32_s8(vld1q_s8(b)));
+        vst1q_s32(q + 8, vreinterpretq_s32_s8(vld1q_s8(c))); vst1q_s32(q + 12, vreinterpretq_s32_s8(vld1q_s8(d)));
+    }
+}
+// A short tile repeats its last token.
+static void llm__neon_gather(llm__neon_tokens *k, const llm__tile *t, uint32_t first, uint32_t group, uint32_t n, bool minima, bool pairs) {
     const llm__acts *x = t->x;
-    uint32_t c, b, h;
-    size_t at[4];
+    const int8_t *q[4];
+    const float *d[4];
+    const int16_t *s16[4];
+    uint32_t c, b;
     for (c = 0; c < 4; c++) {
-        const uint32_t token = LLM__MIN(first + c, t->n_tokens - 1);        // a short tile repeats its last token
-        at[c] = (size_t)(t->token + token) * (x->n / 32) + group;
+        const uint32_t token = LLM__MIN(first + c, t->n_tokens - 1);
+        const size_t at = (size_t)(t->token + token) * (x->n / 32) + group;
+        q[c] = x->q + at * 32; d[c] = x->d + at; s16[c] = x->s16 + at * 2;
         k->out[c] = t->out + token * t->ld;
     }
     for (b = 0; b < n; b++) {
         llm__neon_side *side = &k->side[b];
-        for (h = 0; h < 2; h++) {
-            const int8x16_t q0 = vld1q_s8(x->q + (at[0] + b) * 32 + h * 16), q1 = vld1q_s8(x->q + (at[1] + b) * 32 + h * 16);
-            const int8x16_t q2 = vld1q_s8(x->q + (at[2] + b) * 32 + h * 16), q3 = vld1q_s8(x->q + (at[3] + b) * 32 + h * 16);
-            if (pairs) {
-                llm__neon_store_pair(side->q[h], q0, q1);
-                llm__neon_store_pair(side->q[h] + 32, q2, q3);
-            } else {
-                vst1q_s8(side->q[h], q0); vst1q_s8(side->q[h] + 16, q1); vst1q_s8(side->q[h] + 32, q2); vst1q_s8(side->q[h] + 48, q3);
-            }
-        }
-        for (c = 0; c < 4; c++) {
-            const int16_t *s16 = x->s16 + (at[c] + b) * 2;
-            side->d[c] = x->d[at[c] + b];
-            side->m[c] = (float)(s16[0] + s16[1]);
-            side->s16[0][c] = s16[0];
-            side->s16[1][c] = s16[1];
+        const size_t at = b * 32;
+        llm__neon_gather16(side->q[0], pairs, q[0] + at, q[1] + at, q[2] + at, q[3] + at);
+        llm__neon_gather16(side->q[1], pairs, q[0] + at + 16, q[1] + at + 16, q[2] + at + 16, q[3] + at + 16);
+        vst1q_f32(side->d, vreinterpretq_f32_u32(llm__neon_words(d[0] + b, d[1] + b, d[2] + b, d[3] + b)));
+        if (minima) {
+            const int32x4_t s = vreinterpretq_s32_u32(llm__neon_words(s16[0] + 2 * b, s16[1] + 2 * b, s16[2] + 2 * b, s16[3] + 2 * b));
+            const int32x4_t s0 = vshrq_n_s32(vshlq_n_s32(s, 16), 16), s1 = vshrq_n_s32(s, 16);
+            vst1q_s32(side->s16[0], s0);
+            vst1q_s32(side->s16[1], s1);
+            vst1q_f32(side->m, vcvtq_f32_s32(vaddq_s32(s0, s1)));
         }
     }
 }
 
 // Eight rows x four tokens.
 typedef struct llm__neon_sums { llm__neon_i8 t0, t1, t2, t3; } llm__neon_sums;
-// The sums go on over the 16 columns of w (128 bytes) and x (64); then they are brought into the order above.
-typedef llm__neon_sums (*llm__neon_half_fn)(llm__neon_sums s, const int8_t *w, const int8_t *x);
+// The sums go on over 16 columns of the panel and the tokens; then they are brought into the order above. Each step loads what the next
+// one needs: cores that work in order would wait for it.
+typedef llm__neon_sums (*llm__neon_half_fn)(llm__neon_sums s, const int32_t *w, const int32_t *x);
 typedef llm__neon_sums (*llm__neon_order_fn)(llm__neon_sums s);
 
 LLM__NEON_INLINE llm__neon_sums llm__neon_as_is(llm__neon_sums s) { return s; }
+LLM__NEON_INLINE int8x16_t llm__neon_at(const int32_t *p) { return vreinterpretq_s8_s32(vld1q_s32(p)); }
 
 // Four columns of all rows times those of one token. The products of a row stand in four neighbouring lanes; four of them are added up.
 typedef struct llm__neon_products { int16x8_t r01, r23, r45, r67; } llm__neon_products;
 
-LLM__NEON_INLINE int8x16_t llm__neon_repeat4(const int8_t *p) {
-    return vreinterpretq_s8_u32(vdupq_n_u32(llm__neon_u32((const uint8_t *)p)));
-}
-LLM__NEON_INLINE llm__neon_products llm__neon_first(int8x16_t lo, int8x16_t hi, const int8_t *x) {
-    const int8x16_t a = llm__neon_repeat4(x);
+LLM__NEON_INLINE int8x16_t llm__neon_repeat(const int32_t *p) { return vreinterpretq_s8_s32(vld1q_dup_s32(p)); }
+LLM__NEON_INLINE llm__neon_products llm__neon_first(int8x16_t lo, int8x16_t hi, int8x16_t x) {
     llm__neon_products p;
-    p.r01 = vmull_s8(vget_low_s8(lo), vget_low_s8(a)); p.r23 = vmull_high_s8(lo, a);
-    p.r45 = vmull_s8(vget_low_s8(hi), vget_low_s8(a)); p.r67 = vmull_high_s8(hi, a);
+    p.r01 = vmull_s8(vget_low_s8(lo), vget_low_s8(x)); p.r23 = vmull_high_s8(lo, x);
+    p.r45 = vmull_s8(vget_low_s8(hi), vget_low_s8(x)); p.r67 = vmull_high_s8(hi, x);
     return p;
 }
-LLM__NEON_INLINE llm__neon_products llm__neon_more(llm__neon_products p, int8x16_t lo, int8x16_t hi, const int8_t *x) {
-    const int8x16_t a = llm__neon_repeat4(x);
-    p.r01 = vmlal_s8(p.r01, vget_low_s8(lo), vget_low_s8(a)); p.r23 = vmlal_high_s8(p.r23, lo, a);
-    p.r45 = vmlal_s8(p.r45, vget_low_s8(hi), vget_low_s8(a)); p.r67 = vmlal_high_s8(p.r67, hi, a);
-    LLM__NEON_KEEP(p.r01); LLM__NEON_KEEP(p.r23); LLM__NEON_KEEP(p.r45); LLM__NEON_KEEP(p.r67);
+LLM__NEON_INLINE llm__neon_products llm__neon_more(llm__neon_products p, int8x16_t lo, int8x16_t hi, int8x16_t x) {
+    p.r01 = vmlal_s8(p.r01, vget_low_s8(lo), vget_low_s8(x)); p.r23 = vmlal_high_s8(p.r23, lo, x);
+    p.r45 = vmlal_s8(p.r45, vget_low_s8(hi), vget_low_s8(x)); p.r67 = vmlal_high_s8(p.r67, hi, x);
     return p;
 }
+#define LLM__NEON_KEEP4(p) \
+    LLM__NEON_KEEP((p).r01); LLM__NEON_KEEP((p).r23); LLM__NEON_KEEP((p).r45); LLM__NEON_KEEP((p).r67)
+
 // Two tokens, so that a weight is loaded once for both and all sums stay in registers. |q| <= 32.
-LLM__NEON_INLINE void llm__neon_two_mul(llm__neon_i8 *s, llm__neon_i8 *u, const int8_t *w, const int8_t *x) {
-    int8x16_t lo = vld1q_s8(w), hi = vld1q_s8(w + 64);
-    llm__neon_products p = llm__neon_first(lo, hi, x), q = llm__neon_first(lo, hi, x + 16);
-    lo = vld1q_s8(w + 16); hi = vld1q_s8(w + 80);
-    p = llm__neon_more(p, lo, hi, x + 4); q = llm__neon_more(q, lo, hi, x + 20);
-    LLM__NEON_FORGET(w);
-    lo = vld1q_s8(w + 32); hi = vld1q_s8(w + 96);
-    p = llm__neon_more(p, lo, hi, x + 8); q = llm__neon_more(q, lo, hi, x + 24);
-    lo = vld1q_s8(w + 48); hi = vld1q_s8(w + 112);
-    p = llm__neon_more(p, lo, hi, x + 12); q = llm__neon_more(q, lo, hi, x + 28);
+LLM__NEON_INLINE void llm__neon_two_mul(llm__neon_i8 *s, llm__neon_i8 *u, const int32_t *w, const int32_t *x) {
+    int8x16_t lo = llm__neon_at(w), hi = llm__neon_at(w + 16), a = llm__neon_repeat(x), b = llm__neon_repeat(x + 4);
+    int8x16_t lo1 = llm__neon_at(w + 4), hi1 = llm__neon_at(w + 20), a1 = llm__neon_repeat(x + 1), b1 = llm__neon_repeat(x + 5);
+    llm__neon_products p = llm__neon_first(lo, hi, a), q = llm__neon_first(lo, hi, b);
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    lo = llm__neon_at(w + 8); hi = llm__neon_at(w + 24); a = llm__neon_repeat(x + 2); b = llm__neon_repeat(x + 6);
+    p = llm__neon_more(p, lo1, hi1, a1); q = llm__neon_more(q, lo1, hi1, b1);
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    lo1 = llm__neon_at(w + 12); hi1 = llm__neon_at(w + 28); a1 = llm__neon_repeat(x + 3); b1 = llm__neon_repeat(x + 7);
+    p = llm__neon_more(p, lo, hi, a); q = llm__neon_more(q, lo, hi, b);
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    p = llm__neon_more(p, lo1, hi1, a1); q = llm__neon_more(q, lo1, hi1, b1);
     s->lo = vpadalq_s16(s->lo, vpaddq_s16(p.r01, p.r23)); s->hi = vpadalq_s16(s->hi, vpaddq_s16(p.r45, p.r67));
     u->lo = vpadalq_s16(u->lo, vpaddq_s16(q.r01, q.r23)); u->hi = vpadalq_s16(u->hi, vpaddq_s16(q.r45, q.r67));
     LLM__NEON_KEEP(s->lo); LLM__NEON_KEEP(s->hi); LLM__NEON_KEEP(u->lo); LLM__NEON_KEEP(u->hi);
 }
 // Bytes of any size: two products fill an int16.
-LLM__NEON_INLINE void llm__neon_one_wide(llm__neon_i8 *s, const int8_t *w, const int8_t *x) {
-    const llm__neon_products p = llm__neon_more(llm__neon_first(vld1q_s8(w), vld1q_s8(w + 64), x),
-                                                vld1q_s8(w + 16), vld1q_s8(w + 80), x + 4);
-    const llm__neon_products q = llm__neon_more(llm__neon_first(vld1q_s8(w + 32), vld1q_s8(w + 96), x + 8),
-                                                vld1q_s8(w + 48), vld1q_s8(w + 112), x + 12);
-    const int32x4_t r01 = vpadalq_s16(vpaddlq_s16(p.r01), q.r01), r23 = vpadalq_s16(vpaddlq_s16(p.r23), q.r23);
-    const int32x4_t r45 = vpadalq_s16(vpaddlq_s16(p.r45), q.r45), r67 = vpadalq_s16(vpaddlq_s16(p.r67), q.r67);
+LLM__NEON_INLINE void llm__neon_one_wide(llm__neon_i8 *s, const int32_t *w, const int32_t *x) {
+    const int8x16_t l0 = llm__neon_at(w), h0 = llm__neon_at(w + 16), l1 = llm__neon_at(w + 4), h1 = llm__neon_at(w + 20);
+    const int8x16_t l2 = llm__neon_at(w + 8), h2 = llm__neon_at(w + 24), l3 = llm__neon_at(w + 12), h3 = llm__neon_at(w + 28);
+    llm__neon_products p = llm__neon_more(llm__neon_first(l0, h0, llm__neon_repeat(x)), l1, h1, llm__neon_repeat(x + 1));
+    llm__neon_products q = llm__neon_first(l2, h2, llm__neon_repeat(x + 2));
+    int32x4_t r01, r23, r45, r67;
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    q = llm__neon_more(q, l3, h3, llm__neon_repeat(x + 3));
+    r01 = vpadalq_s16(vpaddlq_s16(p.r01), q.r01); r23 = vpadalq_s16(vpaddlq_s16(p.r23), q.r23);
+    r45 = vpadalq_s16(vpaddlq_s16(p.r45), q.r45); r67 = vpadalq_s16(vpaddlq_s16(p.r67), q.r67);
     s->lo = vaddq_s32(s->lo, vpaddq_s32(r01, r23));
     s->hi = vaddq_s32(s->hi, vpaddq_s32(r45, r67));
     LLM__NEON_KEEP(s->lo); LLM__NEON_KEEP(s->hi);
 }
-LLM__NEON_INLINE llm__neon_sums llm__neon_half_mul(llm__neon_sums s, const int8_t *w, const int8_t *x) {
+LLM__NEON_INLINE llm__neon_sums llm__neon_half_mul(llm__neon_sums s, const int32_t *w, const int32_t *x) {
     llm__neon_two_mul(&s.t0, &s.t1, w, x);
     LLM__NEON_FORGET(w);
-    llm__neon_two_mul(&s.t2, &s.t3, w, x + 32);
+    llm__neon_two_mul(&s.t2, &s.t3, w, x + 8);
     return s;
 }
-LLM__NEON_INLINE llm__neon_sums llm__neon_half_wide(llm__neon_sums s, const int8_t *w, const int8_t *x) {
+LLM__NEON_INLINE llm__neon_sums llm__neon_half_wide(llm__neon_sums s, const int32_t *w, const int32_t *x) {
     llm__neon_one_wide(&s.t0, w, x);
     LLM__NEON_FORGET(w);
-    llm__neon_one_wide(&s.t1, w, x + 16);
+    llm__neon_one_wide(&s.t1, w, x + 4);
     LLM__NEON_FORGET(w);
-    llm__neon_one_wide(&s.t2, w, x + 32);
+    llm__neon_one_wide(&s.t2, w, x + 8);
     LLM__NEON_FORGET(w);
-    llm__neon_one_wide(&s.t3, w, x + 48);
+    llm__neon_one_wide(&s.t3, w, x + 12);
     return s;
 }
 
-// Columns 4*k .. 4*k + 3 of four rows and four tokens.
-#define LLM__NEON_STEP(rows, at, k)                                                   \
-    w0 = vld1q_s8(w + (at) + 16 * (k));                                               \
-    LLM__SDOT_LANE(s.t0.rows, w0, x0, k); LLM__SDOT_LANE(s.t1.rows, w0, x1, k);       \
-    LLM__SDOT_LANE(s.t2.rows, w0, x2, k); LLM__SDOT_LANE(s.t3.rows, w0, x3, k)
-LLM__NEON_INLINE LLM__DOTPROD llm__neon_sums llm__neon_half_dot(llm__neon_sums s, const int8_t *w, const int8_t *x) {
-    const int8x16_t x0 = vld1q_s8(x), x1 = vld1q_s8(x + 16), x2 = vld1q_s8(x + 32), x3 = vld1q_s8(x + 48);
-    int8x16_t w0;
-    LLM__NEON_STEP(lo, 0, 0); LLM__NEON_STEP(hi, 64, 0);
-    LLM__NEON_STEP(lo, 0, 1); LLM__NEON_STEP(hi, 64, 1);
-    LLM__NEON_STEP(lo, 0, 2); LLM__NEON_STEP(hi, 64, 2);
-    LLM__NEON_STEP(lo, 0, 3); LLM__NEON_STEP(hi, 64, 3);
+// Columns 4*k .. 4*k + 3 of eight rows and four tokens.
+#define LLM__NEON_STEP(a, b, k)                                                           \
+    LLM__SDOT_LANE(s.t0.lo, a, x0, k); LLM__SDOT_LANE(s.t1.lo, a, x1, k);                 \
+    LLM__SDOT_LANE(s.t2.lo, a, x2, k); LLM__SDOT_LANE(s.t3.lo, a, x3, k);                 \
+    LLM__SDOT_LANE(s.t0.hi, b, x0, k); LLM__SDOT_LANE(s.t1.hi, b, x1, k);                 \
+    LLM__SDOT_LANE(s.t2.hi, b, x2, k); LLM__SDOT_LANE(s.t3.hi, b, x3, k)
+LLM__NEON_INLINE LLM__DOTPROD llm__neon_sums llm__neon_half_dot(llm__neon_sums s, const int32_t *w, const int32_t *x) {
+    const int8x16_t x0 = llm__neon_at(x), x1 = llm__neon_at(x + 4), x2 = llm__neon_at(x + 8), x3 = llm__neon_at(x + 12);
+    int8x16_t a = llm__neon_at(w), b = llm__neon_at(w + 16), c = llm__neon_at(w + 4), d = llm__neon_at(w + 20);
+    LLM__NEON_STEP(a, b, 0);
+    a = llm__neon_at(w + 8); b = llm__neon_at(w + 24);
+    LLM__NEON_STEP(c, d, 1);
+    c = llm__neon_at(w + 12); d = llm__neon_at(w + 28);
+    LLM__NEON_STEP(a, b, 2);
+    LLM__NEON_STEP(c, d, 3);
     return s;
 }
 
 // Two rows and two tokens in a register: rows 0 1 and tokens 0 1 in t0.lo, rows 2 3 in t1.lo, 4 5 in t0.hi, 6 7 in t1.hi; tokens 2 3 in
 // t2 and t3.
-#define LLM__NEON_PAIR(at, a, b)                                  \
-    w0 = vld1q_s8(w + (at)); w1 = vld1q_s8(w + (at) + 16);        \
-    LLM__SMMLA(s.a, w0, x0); LLM__SMMLA(s.b, w0, x2);             \
-    LLM__SMMLA(s.a, w1, x1); LLM__SMMLA(s.b, w1, x3)
-LLM__NEON_INLINE LLM__I8MM llm__neon_sums llm__neon_half_mmla(llm__neon_sums s, const int8_t *w, const int8_t *x) {
-    const int8x16_t x0 = vld1q_s8(x), x1 = vld1q_s8(x + 16), x2 = vld1q_s8(x + 32), x3 = vld1q_s8(x + 48);
-    int8x16_t w0, w1;
-    LLM__NEON_PAIR(0, t0.lo, t2.lo);
-    LLM__NEON_PAIR(32, t1.lo, t3.lo);
-    LLM__NEON_PAIR(64, t0.hi, t2.hi);
-    LLM__NEON_PAIR(96, t1.hi, t3.hi);
+LLM__NEON_INLINE LLM__I8MM llm__neon_sums llm__neon_half_mmla(llm__neon_sums s, const int32_t *w, const int32_t *x) {
+    const int8x16_t x0 = llm__neon_at(x), x1 = llm__neon_at(x + 4), x2 = llm__neon_at(x + 8), x3 = llm__neon_at(x + 12);
+    const int8x16_t a = llm__neon_at(w), b = llm__neon_at(w + 8), c = llm__neon_at(w + 16), d = llm__neon_at(w + 24);
+    const int8x16_t a1 = llm__neon_at(w + 4), b1 = llm__neon_at(w + 12), c1 = llm__neon_at(w + 20), d1 = llm__neon_at(w + 28);
+    LLM__SMMLA(s.t0.lo, a, x0);  LLM__SMMLA(s.t2.lo, a, x2);  LLM__SMMLA(s.t1.lo, b, x0);  LLM__SMMLA(s.t3.lo, b, x2);
+    LLM__SMMLA(s.t0.hi, c, x0);  LLM__SMMLA(s.t2.hi, c, x2);  LLM__SMMLA(s.t1.hi, d, x0);  LLM__SMMLA(s.t3.hi, d, x2);
+    LLM__SMMLA(s.t0.lo, a1, x1); LLM__SMMLA(s.t2.lo, a1, x3); LLM__SMMLA(s.t1.lo, b1, x1); LLM__SMMLA(s.t3.lo, b1, x3);
+    LLM__SMMLA(s.t0.hi, c1, x1); LLM__SMMLA(s.t2.hi, c1, x3); LLM__SMMLA(s.t1.hi, d1, x1); LLM__SMMLA(s.t3.hi, d1, x3);
     return s;
 }
 LLM__NEON_INLINE void llm__neon_two_by_rows(llm__neon_i8 *a, llm__neon_i8 *b) {
@@ -5798,7 +5817,7 @@ static void llm__neon_prefill(const llm__neon_type y, llm__neon_pack_fn pack, ll
             n = LLM__MIN(n_groups - group, (uint32_t)LLM__NEON_BLOCKS);
             for (i = 0; i < n_panels; i++) llm__neon_pack_rows(&y, pack, pairs, s, s->panel[i], t, row + i * 8, group, n);
             for (token = 0; token < t->n_tokens; token += 4) {
-                llm__neon_gather(&s->tokens, t, token, group, n, pairs);
+                llm__neon_gather(&s->tokens, t, token, group, n, y.minima, pairs);
                 for (i = 0; i < n_panels; i++)
                     tile(s->panel[i], &s->tokens, n, row + i * 8, LLM__MIN(t->n_rows - row - i * 8, 8u), group == 0, y.minima);
             }
