@@ -5100,6 +5100,16 @@ typedef struct llm__neon_type {
     llm__neon_group_fn group;
 } llm__neon_type;
 
+LLM__NEON_INLINE uint16_t llm__neon_u16(const void *p) { uint16_t v; memcpy(&v, p, 2); return v; }
+LLM__NEON_INLINE uint32_t llm__neon_u32(const void *p) { uint32_t v; memcpy(&v, p, 4); return v; }
+// Four words from anywhere.
+LLM__NEON_INLINE uint32x4_t llm__neon_words(const void *a, const void *b, const void *c, const void *d) {
+    uint32x4_t v = vdupq_n_u32(llm__neon_u32(a));
+    v = vsetq_lane_u32(llm__neon_u32(b), v, 1);
+    v = vsetq_lane_u32(llm__neon_u32(c), v, 2);
+    return vsetq_lane_u32(llm__neon_u32(d), v, 3);
+}
+
 // ---- unpacking: the integers of 32 columns of one row ----
 
 LLM__NEON_INLINE llm__neon_pair llm__neon_pair_of(uint8x16_t lo, uint8x16_t hi) {
@@ -5125,28 +5135,21 @@ LLM__NEON_INLINE llm__neon_pair llm__neon_fields(const uint8_t *p, int shift, in
 LLM__NEON_INLINE llm__neon_pair llm__neon_nibbles(const uint8_t *p) {
     return llm__neon_pair_of(llm__neon_field(p, 0, 15), llm__neon_field(p, 4, 15));
 }
-// Bits `set` go into each byte where `mask` is all ones, bits `clear` where it is zero: a topmost bit, minus its zero if that is as large.
-LLM__NEON_INLINE int8x16_t llm__neon_top(int8x16_t q, uint8x16_t mask, int set, int clear) {
-    const uint8x16_t top = set ? vandq_u8(mask, vdupq_n_u8((uint8_t)set)) : vbicq_u8(vdupq_n_u8((uint8_t)clear), mask);
-    return vorrq_s8(q, vreinterpretq_s8_u8(top));
-}
-// Bit k of the four bytes at `bits` belongs to column k.
-LLM__NEON_INLINE llm__neon_pair llm__neon_fifth(llm__neon_pair p, const uint8_t *bits, int set, int clear) {
-    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201ull));
-    const uint8x16_t first = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1));
-    uint32_t word;
-    uint8x16_t v;
-    memcpy(&word, bits, 4);
-    v = vreinterpretq_u8_u32(vdupq_n_u32(word));
-    p.lo = llm__neon_top(p.lo, vtstq_u8(vqtbl1q_u8(v, first), bit), set, clear);
-    p.hi = llm__neon_top(p.hi, vtstq_u8(vqtbl1q_u8(v, vaddq_u8(first, vdupq_n_u8(2))), bit), set, clear);
-    return p;
+// Bit k of the word belongs to column k.
+LLM__NEON_INLINE llm__neon_pair llm__neon_masks32(uint32_t word) {
+    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201ull)), v = vreinterpretq_u8_u32(vdupq_n_u32(word));
+    const uint8x16_t first = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1)), last = vcombine_u8(vdup_n_u8(2), vdup_n_u8(3));
+    return llm__neon_pair_of(vtstq_u8(vqtbl1q_u8(v, first), bit), vtstq_u8(vqtbl1q_u8(v, last), bit));
 }
 // Bit j of byte k at `bits` belongs to column k.
-LLM__NEON_INLINE llm__neon_pair llm__neon_bit(llm__neon_pair p, const uint8_t *bits, uint32_t j, int set, int clear) {
+LLM__NEON_INLINE llm__neon_pair llm__neon_masks(const uint8_t *bits, uint32_t j) {
     const uint8x16_t bit = vdupq_n_u8((uint8_t)(1u << j));
-    p.lo = llm__neon_top(p.lo, vtstq_u8(vld1q_u8(bits), bit), set, clear);
-    p.hi = llm__neon_top(p.hi, vtstq_u8(vld1q_u8(bits + 16), bit), set, clear);
+    return llm__neon_pair_of(vtstq_u8(vld1q_u8(bits), bit), vtstq_u8(vld1q_u8(bits + 16), bit));
+}
+// `value` is added where a mask is all ones: bits that are still free.
+LLM__NEON_INLINE llm__neon_pair llm__neon_with(llm__neon_pair p, llm__neon_pair mask, int value) {
+    p.lo = vorrq_s8(p.lo, vandq_s8(mask.lo, vdupq_n_s8((int8_t)value)));
+    p.hi = vorrq_s8(p.hi, vandq_s8(mask.hi, vdupq_n_s8((int8_t)value)));
     return p;
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q4_0(const uint8_t *w, uint32_t i, int c) {
@@ -5158,12 +5161,15 @@ LLM__NEON_INLINE llm__neon_pair llm__neon_q4_1(const uint8_t *w, uint32_t i, int
     return llm__neon_nibbles(w + 4);
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q5_0(const uint8_t *w, uint32_t i, int c) {
+    llm__neon_pair p = llm__neon_nibbles(w + 6), top = llm__neon_masks32(~llm__neon_u32(w + 2));
     (void)i; (void)c;
-    return llm__neon_fifth(llm__neon_nibbles(w + 6), w + 2, 0, 0xf0);
+    p.lo = vsliq_n_s8(p.lo, top.lo, 4);                                     // all upper bits where there is no fifth: 16 less
+    p.hi = vsliq_n_s8(p.hi, top.hi, 4);
+    return p;
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q5_1(const uint8_t *w, uint32_t i, int c) {
     (void)i; (void)c;
-    return llm__neon_fifth(llm__neon_nibbles(w + 8), w + 4, 16, 0);
+    return llm__neon_with(llm__neon_nibbles(w + 8), llm__neon_masks32(llm__neon_u32(w + 4)), 16);
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q8_0(const uint8_t *w, uint32_t i, int c) {
     (void)i; (void)c;
@@ -5171,16 +5177,19 @@ LLM__NEON_INLINE llm__neon_pair llm__neon_q8_0(const uint8_t *w, uint32_t i, int
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q2_k(const uint8_t *w, uint32_t i, int c) { return llm__neon_fields(w + 16 + i * 32, c * 2, 3); }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q3_k(const uint8_t *w, uint32_t i, int c) {
-    return llm__neon_bit(llm__neon_fields(w + 32 + i * 32, c * 2, 3), w, i * 4 + (uint32_t)c, 0, 0xfc);
+    llm__neon_pair p = llm__neon_fields(w + 32 + i * 32, c * 2, 3), top = llm__neon_masks(w, i * 4 + (uint32_t)c);
+    p.lo = vorrq_s8(p.lo, vbicq_s8(vdupq_n_s8(-4), top.lo));                // no third bit: 4 less
+    p.hi = vorrq_s8(p.hi, vbicq_s8(vdupq_n_s8(-4), top.hi));
+    return p;
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q4_k(const uint8_t *w, uint32_t i, int c) { return llm__neon_fields(w + 16 + i * 32, c * 4, 15); }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q5_k(const uint8_t *w, uint32_t i, int c) {
-    return llm__neon_bit(llm__neon_fields(w + 48 + i * 32, c * 4, 15), w + 16, i * 2 + (uint32_t)c, 16, 0);
+    return llm__neon_with(llm__neon_fields(w + 48 + i * 32, c * 4, 15), llm__neon_masks(w + 16, i * 2 + (uint32_t)c), 16);
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q6_k(const uint8_t *w, uint32_t i, int c) {
     const uint8_t *low = w + i * 64 + (c & 1) * 32, *high = w + 128 + i * 32;
-    const uint8x16_t lo = vsliq_n_u8(llm__neon_field(low, c / 2 * 4, 15), llm__neon_field(high, c * 2, 3), 4);
-    const uint8x16_t hi = vsliq_n_u8(llm__neon_field(low + 16, c / 2 * 4, 15), llm__neon_field(high + 16, c * 2, 3), 4);
+    const uint8x16_t lo = vsliq_n_u8(llm__neon_field(low, c / 2 * 4, 255), llm__neon_field(high, c * 2, 3), 4);      // over the upper half
+    const uint8x16_t hi = vsliq_n_u8(llm__neon_field(low + 16, c / 2 * 4, 255), llm__neon_field(high + 16, c * 2, 3), 4);
     return llm__neon_minus(llm__neon_pair_of(lo, hi), 32);
 }
 
@@ -5193,8 +5202,6 @@ LLM__NEON_INLINE llm__neon_f8 llm__neon_f16x8(uint16x8_t v) {
     f.hi = vcvt_high_f32_f16(h);
     return f;
 }
-LLM__NEON_INLINE uint16_t llm__neon_u16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
-LLM__NEON_INLINE uint32_t llm__neon_u32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
 // An f16 of each row, at w.
 LLM__NEON_INLINE llm__neon_f8 llm__neon_halves(const uint8_t *w, size_t rb) {
     uint16x8_t v = vdupq_n_u16(llm__neon_u16(w));
@@ -5206,34 +5213,34 @@ LLM__NEON_INLINE llm__neon_f8 llm__neon_halves(const uint8_t *w, size_t rb) {
     v = vsetq_lane_u16(llm__neon_u16(w + 6 * rb), v, 6);
     return llm__neon_f16x8(vsetq_lane_u16(llm__neon_u16(w + 7 * rb), v, 7));
 }
-LLM__NEON_INLINE uint16x8_t llm__neon_four_words(const uint8_t *w, size_t rb) {
-    uint32x4_t v = vdupq_n_u32(llm__neon_u32(w));
-    v = vsetq_lane_u32(llm__neon_u32(w + rb), v, 1);
-    v = vsetq_lane_u32(llm__neon_u32(w + 2 * rb), v, 2);
-    return vreinterpretq_u16_u32(vsetq_lane_u32(llm__neon_u32(w + 3 * rb), v, 3));
-}
 LLM__NEON_INLINE void llm__neon_head(const uint8_t *w, size_t rb, llm__neon_scales *s) {
     s->d = llm__neon_halves(w, rb);
     s->m = s->d;                                                            // no minima: defined, not used
 }
 LLM__NEON_INLINE void llm__neon_head_min(const uint8_t *w, size_t rb, llm__neon_scales *s) {
-    const uint16x8_t lo = llm__neon_four_words(w, rb), hi = llm__neon_four_words(w + 4 * rb, rb);
+    const uint16x8_t lo = vreinterpretq_u16_u32(llm__neon_words(w, w + rb, w + 2 * rb, w + 3 * rb));
+    const uint16x8_t hi = vreinterpretq_u16_u32(llm__neon_words(w + 4 * rb, w + 5 * rb, w + 6 * rb, w + 7 * rb));
     s->d = llm__neon_f16x8(vuzp1q_u16(lo, hi));
     s->m = llm__neon_f16x8(vuzp2q_u16(lo, hi));
 }
-// Sixteen bytes of eight rows, turned: v[i] is byte 2*i of all rows, then byte 2*i + 1.
+// Row i zipped with row i + 4, for all four: three times turns eight rows of 16 bytes.
+LLM__NEON_INLINE llm__neon_bytes llm__neon_zipped(llm__neon_bytes t) {
+    llm__neon_bytes r;
+    r.v[0] = vzip1q_u8(t.v[0], t.v[4]); r.v[1] = vzip2q_u8(t.v[0], t.v[4]);
+    r.v[2] = vzip1q_u8(t.v[1], t.v[5]); r.v[3] = vzip2q_u8(t.v[1], t.v[5]);
+    r.v[4] = vzip1q_u8(t.v[2], t.v[6]); r.v[5] = vzip2q_u8(t.v[2], t.v[6]);
+    r.v[6] = vzip1q_u8(t.v[3], t.v[7]); r.v[7] = vzip2q_u8(t.v[3], t.v[7]);
+    return r;
+}
+// v[i] is byte 2*i of all rows, then byte 2*i + 1.
 LLM__NEON_INLINE llm__neon_bytes llm__neon_turned(const uint8_t *w, size_t rb) {
-    llm__neon_bytes t, r;
-    int i, j;
-    for (i = 0; i < 8; i++) t.v[i] = vld1q_u8(w + (size_t)i * rb);
-    for (j = 0; j < 3; j++) {                                               // three times row i is zipped with row i + 4
-        for (i = 0; i < 4; i++) {
-            r.v[2 * i] = vzip1q_u8(t.v[i], t.v[i + 4]);
-            r.v[2 * i + 1] = vzip2q_u8(t.v[i], t.v[i + 4]);
-        }
-        t = r;
-    }
-    return t;
+    llm__neon_bytes t;
+    t.v[0] = vld1q_u8(w);          t.v[1] = vld1q_u8(w + rb);     t.v[2] = vld1q_u8(w + 2 * rb); t.v[3] = vld1q_u8(w + 3 * rb);
+    t.v[4] = vld1q_u8(w + 4 * rb); t.v[5] = vld1q_u8(w + 5 * rb); t.v[6] = vld1q_u8(w + 6 * rb); t.v[7] = vld1q_u8(w + 7 * rb);
+    return llm__neon_zipped(llm__neon_zipped(llm__neon_zipped(t)));
+}
+LLM__NEON_INLINE void llm__neon_put(uint8_t (*to)[8], uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
+    vst1q_u8(to[0], a); vst1q_u8(to[2], b); vst1q_u8(to[4], c); vst1q_u8(to[6], d);
 }
 LLM__NEON_INLINE llm__neon_f8 llm__neon_turned_f16(uint8x16_t v) {         // low bytes, then high bytes
     return llm__neon_f16x8(vreinterpretq_u16_u8(vzip1q_u8(v, vextq_u8(v, v, 8))));
@@ -5246,45 +5253,44 @@ LLM__NEON_INLINE uint8x16_t llm__neon_low(uint8x16_t v, int mask) { return vandq
 // d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16.
 LLM__NEON_INLINE void llm__neon_super_k4(const uint8_t *w, size_t rb, llm__neon_scales *s) {
     const llm__neon_bytes t = llm__neon_turned(w, rb);
-    int i;
     s->d = llm__neon_turned_f16(t.v[0]);
     s->m = llm__neon_turned_f16(t.v[1]);
     llm__neon_negate(&s->m);
-    for (i = 0; i < 2; i++) {
-        vst1q_u8(s->sub[2 * i], llm__neon_low(t.v[2 + i], 63));
-        vst1q_u8(s->mn[2 * i], llm__neon_low(t.v[4 + i], 63));
-        vst1q_u8(s->sub[4 + 2 * i], vsliq_n_u8(llm__neon_low(t.v[6 + i], 15), vshrq_n_u8(t.v[2 + i], 6), 4));
-        vst1q_u8(s->mn[4 + 2 * i], vsliq_n_u8(vshrq_n_u8(t.v[6 + i], 4), vshrq_n_u8(t.v[4 + i], 6), 4));
-    }
+    llm__neon_put(s->sub, llm__neon_low(t.v[2], 63), llm__neon_low(t.v[3], 63),
+                  vsliq_n_u8(llm__neon_low(t.v[6], 15), vshrq_n_u8(t.v[2], 6), 4), vsliq_n_u8(llm__neon_low(t.v[7], 15), vshrq_n_u8(t.v[3], 6), 4));
+    llm__neon_put(s->mn, llm__neon_low(t.v[4], 63), llm__neon_low(t.v[5], 63),
+                  vsliq_n_u8(vshrq_n_u8(t.v[6], 4), vshrq_n_u8(t.v[4], 6), 4), vsliq_n_u8(vshrq_n_u8(t.v[7], 4), vshrq_n_u8(t.v[5], 6), 4));
 }
 LLM__NEON_INLINE void llm__neon_super_q2_k(const uint8_t *w, size_t rb, llm__neon_scales *s) {
     const llm__neon_bytes t = llm__neon_turned(w, rb);
-    int i;
     llm__neon_head_min(w + 80, rb, s);
     llm__neon_negate(&s->m);
-    for (i = 0; i < 8; i++) {
-        vst1q_u8(s->sub[2 * i], llm__neon_low(t.v[i], 15));
-        vst1q_u8(s->mn[2 * i], vshrq_n_u8(t.v[i], 4));
-    }
+    llm__neon_put(s->sub, llm__neon_low(t.v[0], 15), llm__neon_low(t.v[1], 15), llm__neon_low(t.v[2], 15), llm__neon_low(t.v[3], 15));
+    llm__neon_put(s->sub + 8, llm__neon_low(t.v[4], 15), llm__neon_low(t.v[5], 15), llm__neon_low(t.v[6], 15), llm__neon_low(t.v[7], 15));
+    llm__neon_put(s->mn, vshrq_n_u8(t.v[0], 4), vshrq_n_u8(t.v[1], 4), vshrq_n_u8(t.v[2], 4), vshrq_n_u8(t.v[3], 4));
+    llm__neon_put(s->mn + 8, vshrq_n_u8(t.v[4], 4), vshrq_n_u8(t.v[5], 4), vshrq_n_u8(t.v[6], 4), vshrq_n_u8(t.v[7], 4));
+}
+// Four bits at the bottom, two above them, minus 32.
+LLM__NEON_INLINE uint8x16_t llm__neon_six(uint8x16_t low, uint8x16_t high) {
+    return vsubq_u8(vsliq_n_u8(llm__neon_low(low, 15), llm__neon_low(high, 3), 4), vdupq_n_u8(32));
 }
 // The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
 LLM__NEON_INLINE void llm__neon_super_q3_k(const uint8_t *w, size_t rb, llm__neon_scales *s) {
     const llm__neon_bytes t = llm__neon_turned(w + 94, rb);
-    const uint8x16_t zero = vdupq_n_u8(32);
-    int i;
+    const uint8x16_t a = t.v[5], b = t.v[6];
     s->d = llm__neon_turned_f16(t.v[7]);
     s->m = s->d;                                                            // no minima: defined, not used
-    for (i = 0; i < 4; i++) {
-        const uint8x16_t top = t.v[5 + i % 2], low = i < 2 ? top : vshrq_n_u8(top, 2);
-        vst1q_u8(s->sub[2 * i], vsubq_u8(vsliq_n_u8(llm__neon_low(t.v[1 + i], 15), llm__neon_low(low, 3), 4), zero));
-        vst1q_u8(s->sub[8 + 2 * i], vsubq_u8(vsliq_n_u8(vshrq_n_u8(t.v[1 + i], 4), llm__neon_low(vshrq_n_u8(low, 4), 3), 4), zero));
-    }
+    llm__neon_put(s->sub, llm__neon_six(t.v[1], a), llm__neon_six(t.v[2], b),
+                  llm__neon_six(t.v[3], vshrq_n_u8(a, 2)), llm__neon_six(t.v[4], vshrq_n_u8(b, 2)));
+    llm__neon_put(s->sub + 8,
+                  llm__neon_six(vshrq_n_u8(t.v[1], 4), vshrq_n_u8(a, 4)), llm__neon_six(vshrq_n_u8(t.v[2], 4), vshrq_n_u8(b, 4)),
+                  llm__neon_six(vshrq_n_u8(t.v[3], 4), vshrq_n_u8(a, 6)), llm__neon_six(vshrq_n_u8(t.v[4], 4), vshrq_n_u8(b, 6)));
 }
 LLM__NEON_INLINE void llm__neon_super_q6_k(const uint8_t *w, size_t rb, llm__neon_scales *s) {
     const llm__neon_bytes t = llm__neon_turned(w + 192, rb);
-    int i;
     llm__neon_head(w + 208, rb, s);
-    for (i = 0; i < 8; i++) vst1q_u8(s->sub[2 * i], t.v[i]);
+    llm__neon_put(s->sub, t.v[0], t.v[1], t.v[2], t.v[3]);
+    llm__neon_put(s->sub + 8, t.v[4], t.v[5], t.v[6], t.v[7]);
 }
 
 LLM__NEON_INLINE llm__neon_i8 llm__neon_widen(const uint8_t *p) {          // one small scale of eight rows
@@ -5415,6 +5421,15 @@ LLM__NEON_INLINE llm__neon_f8 llm__neon_decode_group(const llm__neon_type y, llm
     LLM__NEON_KEEP(acc.hi);
     return acc;
 }
+// Two lines at a time: one loop instruction each, and no more than one line too many.
+LLM__NEON_INLINE void llm__neon_fetch(const uint8_t *p, size_t ahead, uint32_t n) {
+    uintptr_t at = (uintptr_t)p + ahead;
+    uint32_t i;
+    for (i = 0; i < n; i += 128) {
+        LLM__PREFETCH_L2((const char *)at + i);
+        LLM__PREFETCH_L2((const char *)at + i + 64);
+    }
+}
 // Eight rows times one token. What lies `ahead` bytes on is fetched meanwhile, as one linear stream; 0: it is there already.
 LLM__NEON_INLINE void llm__neon_decode8(const llm__neon_type y, llm__neon_four_fn four, const uint8_t *w, size_t rb, const llm__acts *acts,
                                         uint32_t token, size_t ahead, float *out) {
@@ -5431,7 +5446,7 @@ LLM__NEON_INLINE void llm__neon_decode8(const llm__neon_type y, llm__neon_four_f
         llm__neon_scales scales;
         y.scales(w, rb, &scales);
         for (i = 0; i < y.groups / y.run; i++) {
-            if (ahead) llm__prefetch(stream, ahead, y.block_bytes * 8 / y.groups * y.run);
+            if (ahead) llm__neon_fetch(stream, ahead, y.block_bytes * 8 / y.groups * y.run);
             stream += y.block_bytes * 8 / y.groups * y.run;
             acc = llm__neon_decode_group(y, four, acc, w, rb, &scales, i, 0, &x);
             if (y.run > 1) acc = llm__neon_decode_group(y, four, acc, w, rb, &scales, i, 1, &x);
@@ -5533,13 +5548,6 @@ LLM__NEON_INLINE void llm__neon_pack(const llm__neon_type y, llm__neon_panel *p,
             if (y.run > 2) llm__neon_pack_group(y, p++, w, rb, &scales, i, 3, pairs);
         }
     }
-}
-// Four words of four bytes.
-LLM__NEON_INLINE uint32x4_t llm__neon_words(const void *a, const void *b, const void *c, const void *d) {
-    uint32x4_t v = vdupq_n_u32(llm__neon_u32((const uint8_t *)a));
-    v = vsetq_lane_u32(llm__neon_u32((const uint8_t *)b), v, 1);
-    v = vsetq_lane_u32(llm__neon_u32((const uint8_t *)c), v, 2);
-    return vsetq_lane_u32(llm__neon_u32((const uint8_t *)d), v, 3);
 }
 LLM__NEON_INLINE void llm__neon_gather16(int32_t *q, bool pairs, const int8_t *a, const int8_t *b, const int8_t *c, const int8_t *d) {
     if (pairs) {
