@@ -643,5 +643,15 @@ int main(void) {
         test_probabilities();
     }
 #endif
+#if LLM__HAS_NEON
+    {
+        llm__vectors neon;
+        memset(&neon, 0, sizeof neon);
+        llm__vectors_neon(&neon);
+        vec = &neon;
+        test_definition();
+        test_probabilities();
+    }
+#endif
     return test_done();
 }
