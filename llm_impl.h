@@ -178,6 +178,7 @@
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunknown-pragmas"
+#pragma clang diagnostic ignored "-Wignored-pragmas"            // clang 14 has no float_control for ARM
 #pragma float_control(precise, on, push)
 #pragma STDC FP_CONTRACT OFF
 #if defined(__FAST_MATH__)
