@@ -5136,16 +5136,19 @@ LLM__NEON_INLINE llm__neon_pair llm__neon_fields(const uint8_t *p, int shift, in
 LLM__NEON_INLINE llm__neon_pair llm__neon_nibbles(const uint8_t *p) {
     return llm__neon_pair_of(llm__neon_field(p, 0, 15), llm__neon_field(p, 4, 15));
 }
-// Bit k of the word belongs to column k.
-LLM__NEON_INLINE llm__neon_pair llm__neon_masks32(uint32_t word) {
-    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201ull)), v = vreinterpretq_u8_u32(vdupq_n_u32(word));
+// All ones where the type's topmost bit, which has bytes of its own, is set; or where it is missing. Bit k of four bytes belongs to
+// column k; or bit j of byte k of 32.
+LLM__NEON_INLINE llm__neon_pair llm__neon_tops(const uint8_t *bits, bool missing) {
+    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201ull));
+    const uint8x16_t word = vreinterpretq_u8_u32(vdupq_n_u32(llm__neon_u32(bits)));
     const uint8x16_t first = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1)), last = vcombine_u8(vdup_n_u8(2), vdup_n_u8(3));
+    const uint8x16_t v = missing ? vmvnq_u8(word) : word;
     return llm__neon_pair_of(vtstq_u8(vqtbl1q_u8(v, first), bit), vtstq_u8(vqtbl1q_u8(v, last), bit));
 }
-// Bit j of byte k at `bits` belongs to column k.
-LLM__NEON_INLINE llm__neon_pair llm__neon_masks(const uint8_t *bits, uint32_t j) {
-    const uint8x16_t bit = vdupq_n_u8((uint8_t)(1u << j));
-    return llm__neon_pair_of(vtstq_u8(vld1q_u8(bits), bit), vtstq_u8(vld1q_u8(bits + 16), bit));
+LLM__NEON_INLINE llm__neon_pair llm__neon_tops_k(const uint8_t *bits, uint32_t j, bool missing) {
+    const uint8x16_t bit = vdupq_n_u8((uint8_t)(1u << j)), lo = vld1q_u8(bits), hi = vld1q_u8(bits + 16);
+    if (!missing) return llm__neon_pair_of(vtstq_u8(lo, bit), vtstq_u8(hi, bit));
+    return llm__neon_pair_of(vceqzq_u8(vandq_u8(lo, bit)), vceqzq_u8(vandq_u8(hi, bit)));
 }
 // `value` is added where a mask is all ones: bits that are still free.
 LLM__NEON_INLINE llm__neon_pair llm__neon_with(llm__neon_pair p, llm__neon_pair mask, int value) {
@@ -5162,15 +5165,15 @@ LLM__NEON_INLINE llm__neon_pair llm__neon_q4_1(const uint8_t *w, uint32_t i, int
     return llm__neon_nibbles(w + 4);
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q5_0(const uint8_t *w, uint32_t i, int c) {
-    llm__neon_pair p = llm__neon_nibbles(w + 6), top = llm__neon_masks32(~llm__neon_u32(w + 2));
+    llm__neon_pair p = llm__neon_pair_of(vld1q_u8(w + 6), llm__neon_field(w + 6, 4, 15)), missing = llm__neon_tops(w + 2, true);
     (void)i; (void)c;
-    p.lo = vsliq_n_s8(p.lo, top.lo, 4);                                     // all upper bits where there is no fifth: 16 less
-    p.hi = vsliq_n_s8(p.hi, top.hi, 4);
+    p.lo = vsliq_n_s8(p.lo, missing.lo, 4);                                 // all upper bits, whatever was there: 16 less, or nothing
+    p.hi = vsliq_n_s8(p.hi, missing.hi, 4);
     return p;
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q5_1(const uint8_t *w, uint32_t i, int c) {
     (void)i; (void)c;
-    return llm__neon_with(llm__neon_nibbles(w + 8), llm__neon_masks32(llm__neon_u32(w + 4)), 16);
+    return llm__neon_with(llm__neon_nibbles(w + 8), llm__neon_tops(w + 4, false), 16);
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q8_0(const uint8_t *w, uint32_t i, int c) {
     (void)i; (void)c;
@@ -5178,14 +5181,14 @@ LLM__NEON_INLINE llm__neon_pair llm__neon_q8_0(const uint8_t *w, uint32_t i, int
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q2_k(const uint8_t *w, uint32_t i, int c) { return llm__neon_fields(w + 16 + i * 32, c * 2, 3); }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q3_k(const uint8_t *w, uint32_t i, int c) {
-    llm__neon_pair p = llm__neon_fields(w + 32 + i * 32, c * 2, 3), top = llm__neon_masks(w, i * 4 + (uint32_t)c);
-    p.lo = vorrq_s8(p.lo, vbicq_s8(vdupq_n_s8(-4), top.lo));                // no third bit: 4 less
-    p.hi = vorrq_s8(p.hi, vbicq_s8(vdupq_n_s8(-4), top.hi));
+    llm__neon_pair p = llm__neon_fields(w + 32 + i * 32, c * 2, 255), missing = llm__neon_tops_k(w, i * 4 + (uint32_t)c, true);
+    p.lo = vsliq_n_s8(p.lo, missing.lo, 2);                                 // 4 less, or nothing
+    p.hi = vsliq_n_s8(p.hi, missing.hi, 2);
     return p;
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q4_k(const uint8_t *w, uint32_t i, int c) { return llm__neon_fields(w + 16 + i * 32, c * 4, 15); }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q5_k(const uint8_t *w, uint32_t i, int c) {
-    return llm__neon_with(llm__neon_fields(w + 48 + i * 32, c * 4, 15), llm__neon_masks(w + 16, i * 2 + (uint32_t)c), 16);
+    return llm__neon_with(llm__neon_fields(w + 48 + i * 32, c * 4, 15), llm__neon_tops_k(w + 16, i * 2 + (uint32_t)c, false), 16);
 }
 LLM__NEON_INLINE llm__neon_pair llm__neon_q6_k(const uint8_t *w, uint32_t i, int c) {
     const uint8_t *low = w + i * 64 + (c & 1) * 32, *high = w + 128 + i * 32;
@@ -5258,9 +5261,11 @@ LLM__NEON_INLINE void llm__neon_super_k4(const uint8_t *w, size_t rb, llm__neon_
     s->m = llm__neon_turned_f16(t.v[1]);
     llm__neon_negate(&s->m);
     llm__neon_put(s->sub, llm__neon_low(t.v[2], 63), llm__neon_low(t.v[3], 63),
-                  vsliq_n_u8(llm__neon_low(t.v[6], 15), vshrq_n_u8(t.v[2], 6), 4), vsliq_n_u8(llm__neon_low(t.v[7], 15), vshrq_n_u8(t.v[3], 6), 4));
+                  vsliq_n_u8(llm__neon_low(t.v[6], 15), vshrq_n_u8(t.v[2], 6), 4),
+                  vsliq_n_u8(llm__neon_low(t.v[7], 15), vshrq_n_u8(t.v[3], 6), 4));
     llm__neon_put(s->mn, llm__neon_low(t.v[4], 63), llm__neon_low(t.v[5], 63),
-                  vsliq_n_u8(vshrq_n_u8(t.v[6], 4), vshrq_n_u8(t.v[4], 6), 4), vsliq_n_u8(vshrq_n_u8(t.v[7], 4), vshrq_n_u8(t.v[5], 6), 4));
+                  vsliq_n_u8(vshrq_n_u8(t.v[6], 4), vshrq_n_u8(t.v[4], 6), 4),
+                  vsliq_n_u8(vshrq_n_u8(t.v[7], 4), vshrq_n_u8(t.v[5], 6), 4));
 }
 LLM__NEON_INLINE void llm__neon_super_q2_k(const uint8_t *w, size_t rb, llm__neon_scales *s) {
     const llm__neon_bytes t = llm__neon_turned(w, rb);
