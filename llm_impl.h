@@ -10,7 +10,7 @@
 //   formats    stored types: one card each
 //   gguf       files: cursor, directory, shards
 //   vectors    float kernels, written once over sixteen lanes and compiled per instruction set
-//   kernels    matrix kernels (scalar, avx2), CPU detection, dispatch
+//   kernels    matrix kernels (scalar, avx2, neon), CPU detection, dispatch
 //   ops        what the forward pass is made of: matmul, norm, rounding to int8, gating, sums on [T, n] arrays
 //   kv         keys and values of past tokens, in pages
 //   arch       an architecture is a row of data: keys, tensors, flags
