@@ -10,7 +10,7 @@
 //   formats    stored types: one card each
 //   gguf       files: cursor, directory, shards
 //   vectors    float kernels, written once over sixteen lanes and compiled per instruction set
-//   kernels    matrix kernels (scalar, avx2), CPU detection, dispatch
+//   kernels    matrix kernels (scalar, avx2, neon), CPU detection, dispatch
 //   ops        what the forward pass is made of: matmul, norm, rounding to int8, gating, sums on [T, n] arrays
 //   kv         keys and values of past tokens, in pages
 //   arch       an architecture is a row of data: keys, tensors, flags
@@ -93,6 +93,12 @@
 #else
 #define LLM__HAS_AVX_VNNI 0
 #endif
+// MSVC has other names for vector types and no assembler inside functions: there ARM64 runs the scalar code.
+#if LLM__ARM64 && !LLM__BIG_ENDIAN && !defined(LLM_NO_SIMD) && !defined(__TINYC__) && LLM__GNUC
+#define LLM__HAS_NEON 1
+#else
+#define LLM__HAS_NEON 0
+#endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LLM__SANITIZED 1          // every inlined load would carry its checks along: minutes of compiling
 #elif defined(__has_feature)
@@ -140,12 +146,49 @@
 #define LLM__PREFETCH_L2(p)  ((void)(p))
 #endif
 
+// Dots of bytes on ARM: to each of four sums four products (SDOT; of one lane of a), or eight products to each of 2 x 2 (SMMLA). Clang
+// wants a function to have the feature. GNU as 2.40 refuses them below ARMv8.2, and what GCC raises to that can no longer inline what
+// -mcpu was raised otherwise; so there they are put together from the numbers of their registers. Volatile: all as written, or GCC
+// makes one long chain per sum of them.
+#if LLM__HAS_NEON
+#if defined(__clang__)
+#define LLM__DOTPROD      LLM__TARGET("dotprod")
+#define LLM__I8MM         LLM__TARGET("dotprod,i8mm")
+#define LLM__SDOT(sum, w, a)             __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SDOT_LANE(sum, w, a, lane)  __asm__ volatile("sdot %0.4s, %1.16b, %2.4b[" #lane "]" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SMMLA(sum, w, a)            __asm__ volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(a))
+#else
+#define LLM__DOTPROD
+#define LLM__I8MM
+#define LLM__INST(code, sum, w, a)                                                                                \
+    (".ifndef .Lllm_v0\n"                                                                                         \
+     ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"             \
+     ".equ .Lllm_v\\i,\\i\n.endr\n.endif\n"                                                                      \
+     ".inst " code " | .Lllm_%2 << 16 | .Lllm_%1 << 5 | .Lllm_%0" : "+w"(sum) : "w"(w), "w"(a))
+#define LLM__SDOT(sum, w, a)             __asm__ LLM__INST("0x4e809400", sum, w, a)
+#define LLM__SDOT_LANE(sum, w, a, lane)  \
+    __asm__ volatile LLM__INST("0x4f80e000 | (" #lane " & 1) << 21 | (" #lane " >> 1) << 11", sum, w, a)
+#define LLM__SMMLA(sum, w, a)            __asm__ volatile LLM__INST("0x4e80a400", sum, w, a)
+#endif
+#endif
+#if defined(__ARM_FEATURE_DOTPROD)
+#define LLM__ASSUMES_DOTPROD 1    // the compiler was told that every CPU has it
+#else
+#define LLM__ASSUMES_DOTPROD 0
+#endif
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#define LLM__ASSUMES_I8MM 1
+#else
+#define LLM__ASSUMES_I8MM 0
+#endif
+
 // The meaning of every number is fixed, so the compiler may neither fuse nor reorder: off for the whole implementation, whatever
 // the command line says (GCC: below, after the includes). Clang hears float_control for what is parsed after it, intrinsics included, but
 // not everywhere: under -ffast-math the answers stay right to the last digits but not to the last bit, and diagnosis says so.
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunknown-pragmas"
+#pragma clang diagnostic ignored "-Wignored-pragmas"            // clang 14 has no float_control for ARM
 #pragma float_control(precise, on, push)
 #pragma STDC FP_CONTRACT OFF
 #if defined(__FAST_MATH__)
@@ -594,6 +637,11 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
+#if LLM__HAS_NEON && defined(__linux__)
+#include <sys/auxv.h>
+#elif LLM__HAS_NEON && defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 #elif !defined(LLM_NO_STDIO)
 #include <stdio.h>
 #endif
@@ -796,6 +844,35 @@ static uint32_t llm__os_n_cores(void) {
 #endif
     return n ? n : 1;
 }
+
+#if LLM__HAS_NEON
+// Programs may not ask an ARM CPU what it has; the system says it. Numbers for names that an older system's headers lack.
+#if defined(__APPLE__)
+static bool llm__os_has(const char *name) {
+    int v = 0;
+    size_t n = sizeof v;
+    return sysctlbyname(name, &v, &n, NULL, 0) == 0 && v;
+}
+#endif
+static bool llm__os_arm_dotprod(void) {
+#if defined(__linux__)
+    if (getauxval(16) >> 20 & 1) return true;                              // AT_HWCAP: HWCAP_ASIMDDP
+#elif defined(__APPLE__)
+    if (llm__os_has("hw.optional.arm.FEAT_DotProd")) return true;
+#elif LLM__WIN32
+    if (IsProcessorFeaturePresent(43)) return true;                        // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
+#endif
+    return LLM__ASSUMES_DOTPROD;
+}
+static bool llm__os_arm_i8mm(void) {
+#if defined(__linux__)
+    if (getauxval(26) >> 13 & 1) return true;                              // AT_HWCAP2: HWCAP2_I8MM
+#elif defined(__APPLE__)
+    if (llm__os_has("hw.optional.arm.FEAT_I8MM")) return true;
+#endif
+    return LLM__ASSUMES_I8MM;
+}
+#endif
 
 static void llm__os_pause(void) {
 #if LLM__GNUC && (LLM__X64 || defined(__i386__))
@@ -4122,6 +4199,178 @@ LLM__VI_AVX512 void llm__v_store_pairs_avx512(float *p, __m512 even, __m512 odd)
     llm__v_store_pairs_avx2(p, llm__v_halves_avx512(even), llm__v_halves_avx512(odd));
 }
 #endif
+//---- NEON: four registers ------------------------------------------------------------------------------------------------------
+
+#if LLM__HAS_NEON
+typedef struct llm__v16_neon { float32x4_t a, b, c, d; } llm__v16_neon;
+
+#define LLM__QUARTERS(a_value, b_value, c_value, d_value) \
+    llm__v16_neon r; r.a = (a_value); r.b = (b_value); r.c = (c_value); r.d = (d_value); return r
+
+LLM__LANE float32x4_t llm__v4_f32_neon(const uint8_t *p) { return vreinterpretq_f32_u8(vld1q_u8(p)); }      // at any address
+LLM__LANE uint32x4_t  llm__v4_bits_neon(float32x4_t a) { return vreinterpretq_u32_f32(a); }
+LLM__LANE llm__v16_neon llm__v_load_neon(const float *p) {
+    LLM__QUARTERS(vld1q_f32(p), vld1q_f32(p + 4), vld1q_f32(p + 8), vld1q_f32(p + 12));
+}
+LLM__LANE void llm__v_store_neon(float *p, llm__v16_neon x) {
+    vst1q_f32(p, x.a); vst1q_f32(p + 4, x.b); vst1q_f32(p + 8, x.c); vst1q_f32(p + 12, x.d);
+}
+LLM__LANE llm__v16_neon llm__v_set_neon(float x) { LLM__QUARTERS(vdupq_n_f32(x), r.a, r.a, r.a); }
+LLM__LANE llm__v16_neon llm__v_add_neon(llm__v16_neon x, llm__v16_neon y) {
+    LLM__QUARTERS(vaddq_f32(x.a, y.a), vaddq_f32(x.b, y.b), vaddq_f32(x.c, y.c), vaddq_f32(x.d, y.d));
+}
+LLM__LANE llm__v16_neon llm__v_sub_neon(llm__v16_neon x, llm__v16_neon y) {
+    LLM__QUARTERS(vsubq_f32(x.a, y.a), vsubq_f32(x.b, y.b), vsubq_f32(x.c, y.c), vsubq_f32(x.d, y.d));
+}
+LLM__LANE llm__v16_neon llm__v_mul_neon(llm__v16_neon x, llm__v16_neon y) {
+    LLM__QUARTERS(vmulq_f32(x.a, y.a), vmulq_f32(x.b, y.b), vmulq_f32(x.c, y.c), vmulq_f32(x.d, y.d));
+}
+LLM__LANE llm__v16_neon llm__v_div_neon(llm__v16_neon x, llm__v16_neon y) {
+    LLM__QUARTERS(vdivq_f32(x.a, y.a), vdivq_f32(x.b, y.b), vdivq_f32(x.c, y.c), vdivq_f32(x.d, y.d));
+}
+LLM__LANE llm__v16_neon llm__v_fma_neon(llm__v16_neon x, llm__v16_neon y, llm__v16_neon z) {
+    LLM__QUARTERS(vfmaq_f32(z.a, x.a, y.a), vfmaq_f32(z.b, x.b, y.b), vfmaq_f32(z.c, x.c, y.c), vfmaq_f32(z.d, x.d, y.d));
+}
+// Not FMAX, which makes a NaN of any NaN.
+LLM__LANE float32x4_t llm__v4_max_neon(float32x4_t a, float32x4_t b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+LLM__LANE llm__v16_neon llm__v_max_neon(llm__v16_neon x, llm__v16_neon y) {
+    LLM__QUARTERS(llm__v4_max_neon(x.a, y.a), llm__v4_max_neon(x.b, y.b), llm__v4_max_neon(x.c, y.c), llm__v4_max_neon(x.d, y.d));
+}
+LLM__LANE llm__v16_neon llm__v_abs_neon(llm__v16_neon x) {
+    LLM__QUARTERS(vabsq_f32(x.a), vabsq_f32(x.b), vabsq_f32(x.c), vabsq_f32(x.d));
+}
+LLM__LANE llm__v16_neon llm__v_negate_neon(llm__v16_neon x) {
+    LLM__QUARTERS(vnegq_f32(x.a), vnegq_f32(x.b), vnegq_f32(x.c), vnegq_f32(x.d));
+}
+LLM__LANE llm__v16_neon llm__v_sign_of_neon(llm__v16_neon x, llm__v16_neon y) {
+    const uint32x4_t sign = vdupq_n_u32(0x80000000u);
+    LLM__QUARTERS(vbslq_f32(sign, y.a, x.a), vbslq_f32(sign, y.b, x.b), vbslq_f32(sign, y.c, x.c), vbslq_f32(sign, y.d, x.d));
+}
+LLM__LANE llm__v16_neon llm__v_below_neon(llm__v16_neon x, llm__v16_neon limit, llm__v16_neon yes, llm__v16_neon no) {
+    LLM__QUARTERS(vbslq_f32(vcltq_f32(x.a, limit.a), yes.a, no.a), vbslq_f32(vcltq_f32(x.b, limit.b), yes.b, no.b),
+                  vbslq_f32(vcltq_f32(x.c, limit.c), yes.c, no.c), vbslq_f32(vcltq_f32(x.d, limit.d), yes.d, no.d));
+}
+LLM__LANE float32x4_t llm__v4_times_2_to_neon(float32x4_t a, float32x4_t t) {
+    return vreinterpretq_f32_u32(vaddq_u32(llm__v4_bits_neon(a), vshlq_n_u32(llm__v4_bits_neon(t), 23)));
+}
+LLM__LANE llm__v16_neon llm__v_times_2_to_neon(llm__v16_neon x, llm__v16_neon t) {
+    LLM__QUARTERS(llm__v4_times_2_to_neon(x.a, t.a), llm__v4_times_2_to_neon(x.b, t.b),
+                  llm__v4_times_2_to_neon(x.c, t.c), llm__v4_times_2_to_neon(x.d, t.d));
+}
+LLM__LANE float32x4_t llm__v4_first_of_neon(uint32x4_t n, uint32_t base, float32x4_t a, float32x4_t b) {
+    static const uint32_t at[4] = { 0, 1, 2, 3 };
+    return vbslq_f32(vcltq_u32(vaddq_u32(vld1q_u32(at), vdupq_n_u32(base)), n), a, b);
+}
+LLM__LANE llm__v16_neon llm__v_first_of_neon(size_t n, llm__v16_neon x, llm__v16_neon y) {
+    const uint32x4_t count = vdupq_n_u32((uint32_t)n);
+    LLM__QUARTERS(llm__v4_first_of_neon(count, 0, x.a, y.a), llm__v4_first_of_neon(count, 4, x.b, y.b),
+                  llm__v4_first_of_neon(count, 8, x.c, y.c), llm__v4_first_of_neon(count, 12, x.d, y.d));
+}
+LLM__LANE float llm__v_first_neon(llm__v16_neon x) { return vgetq_lane_f32(x.a, 0); }
+LLM__LANE float32x4_t llm__v4_halves_neon(llm__v16_neon x) { return vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d)); }
+LLM__LANE float llm__v_sum_neon(llm__v16_neon x) {
+    const float32x4_t t = llm__v4_halves_neon(x);
+    return vaddv_f32(vadd_f32(vget_low_f32(t), vget_high_f32(t)));
+}
+// Four trees at a time.
+LLM__LANE float32x4_t llm__v4_two_trees_neon(float32x4_t a, float32x4_t b) {
+    const float64x2_t x = vreinterpretq_f64_f32(a), y = vreinterpretq_f64_f32(b);
+    return vaddq_f32(vreinterpretq_f32_f64(vzip1q_f64(x, y)), vreinterpretq_f32_f64(vzip2q_f64(x, y)));
+}
+LLM__LANE void llm__v_sum4_neon(float *out, llm__v16_neon x, llm__v16_neon y, llm__v16_neon z, llm__v16_neon w) {
+    vst1q_f32(out, vpaddq_f32(llm__v4_two_trees_neon(llm__v4_halves_neon(x), llm__v4_halves_neon(y)),
+                              llm__v4_two_trees_neon(llm__v4_halves_neon(z), llm__v4_halves_neon(w))));
+}
+LLM__LANE float llm__v_highest_neon(llm__v16_neon x) {
+    float32x4_t t = llm__v4_max_neon(llm__v4_max_neon(x.d, x.b), llm__v4_max_neon(x.c, x.a));
+    t = llm__v4_max_neon(vextq_f32(t, t, 2), t);
+    return vgetq_lane_f32(llm__v4_max_neon(vextq_f32(t, t, 1), t), 0);
+}
+LLM__LANE llm__v16_neon llm__v_load_elems_neon(const uint8_t *p, llm__elem elem) {
+    if (elem == LLM__HOST_Q8) {
+        const int8x16_t v = vld1q_s8((const int8_t *)p);
+        const int16x8_t x = vmovl_s8(vget_low_s8(v)), y = vmovl_high_s8(v);
+        LLM__QUARTERS(vcvtq_f32_s32(vmovl_s16(vget_low_s16(x))), vcvtq_f32_s32(vmovl_high_s16(x)),
+                      vcvtq_f32_s32(vmovl_s16(vget_low_s16(y))), vcvtq_f32_s32(vmovl_high_s16(y)));
+    } else if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) {
+        LLM__QUARTERS(llm__v4_f32_neon(p), llm__v4_f32_neon(p + 16), llm__v4_f32_neon(p + 32), llm__v4_f32_neon(p + 48));
+    } else if (elem == LLM__FILE_BF16) {
+        const uint16x8_t x = vreinterpretq_u16_u8(vld1q_u8(p)), y = vreinterpretq_u16_u8(vld1q_u8(p + 16)), zero = vdupq_n_u16(0);
+        LLM__QUARTERS(vreinterpretq_f32_u16(vzip1q_u16(zero, x)), vreinterpretq_f32_u16(vzip2q_u16(zero, x)),
+                      vreinterpretq_f32_u16(vzip1q_u16(zero, y)), vreinterpretq_f32_u16(vzip2q_u16(zero, y)));
+    } else {
+        const float16x8_t x = vreinterpretq_f16_u8(vld1q_u8(p)), y = vreinterpretq_f16_u8(vld1q_u8(p + 16));
+        LLM__QUARTERS(vcvt_f32_f16(vget_low_f16(x)), vcvt_high_f32_f16(x), vcvt_f32_f16(vget_low_f16(y)), vcvt_high_f32_f16(y));
+    }
+}
+// Two products stay within 2 * 127^2 < 2^15.
+LLM__LANE int32x4_t llm__v4_products_neon(const int8_t *q, const int8_t *k) {
+    const int8x16_t q0 = vld1q_s8(q), q1 = vld1q_s8(q + 16), k0 = vld1q_s8(k), k1 = vld1q_s8(k + 16);
+    const int16x8_t a = vmlal_high_s8(vmull_s8(vget_low_s8(q0), vget_low_s8(k0)), q0, k0);
+    const int16x8_t b = vmlal_high_s8(vmull_s8(vget_low_s8(q1), vget_low_s8(k1)), q1, k1);
+    return vpadalq_s16(vpaddlq_s16(a), b);
+}
+LLM__LANE float32x4_t llm__v4_dots32_neon(const int8_t *q, const int8_t *k, size_t stride) {
+    const int32x4_t ab = vpaddq_s32(llm__v4_products_neon(q, k), llm__v4_products_neon(q, k + stride));
+    const int32x4_t cd = vpaddq_s32(llm__v4_products_neon(q, k + 2 * stride), llm__v4_products_neon(q, k + 3 * stride));
+    return vcvtq_f32_s32(vpaddq_s32(ab, cd));
+}
+LLM__LANE llm__v16_neon llm__v_dots32_neon(const int8_t *q, const int8_t *k, size_t stride) {
+    LLM__QUARTERS(llm__v4_dots32_neon(q, k, stride), llm__v4_dots32_neon(q, k + 4 * stride, stride),
+                  llm__v4_dots32_neon(q, k + 8 * stride, stride), llm__v4_dots32_neon(q, k + 12 * stride, stride));
+}
+// The conversion would round 65520 and more to infinity. `large` counts down by one per lane.
+LLM__LANE float16x4_t llm__v4_f16_neon(float32x4_t a, uint32x4_t *large) {
+    const uint32x4_t size = vandq_u32(llm__v4_bits_neon(a), vdupq_n_u32(0x7fffffffu));
+    const uint32x4_t over = vandq_u32(vcgeq_u32(size, vdupq_n_u32(0x477ff000u)), vcltq_u32(size, vdupq_n_u32(0x7f800000u)));
+    *large = vaddq_u32(*large, over);
+    return vcvt_f16_f32(vbslq_f32(vandq_u32(over, vdupq_n_u32(0x7fffffffu)), vdupq_n_f32(65504.0f), a));
+}
+LLM__LANE uint32_t llm__v_store_f16_neon(uint16_t *p, llm__v16_neon x) {
+    uint32x4_t large = vdupq_n_u32(0);
+    vst1_u16(p, vreinterpret_u16_f16(llm__v4_f16_neon(x.a, &large)));
+    vst1_u16(p + 4, vreinterpret_u16_f16(llm__v4_f16_neon(x.b, &large)));
+    vst1_u16(p + 8, vreinterpret_u16_f16(llm__v4_f16_neon(x.c, &large)));
+    vst1_u16(p + 12, vreinterpret_u16_f16(llm__v4_f16_neon(x.d, &large)));
+    return 0u - vaddvq_u32(large);
+}
+LLM__LANE uint32x4_t llm__v4_highest_bits_neon(llm__v16_neon x) {
+    const uint32x4_t size = vdupq_n_u32(0x7fffffffu);
+    return vmaxq_u32(vmaxq_u32(vandq_u32(size, llm__v4_bits_neon(x.a)), vandq_u32(size, llm__v4_bits_neon(x.b))),
+                     vmaxq_u32(vandq_u32(size, llm__v4_bits_neon(x.c)), vandq_u32(size, llm__v4_bits_neon(x.d))));
+}
+LLM__LANE uint32_t llm__v_highest_bits_neon(llm__v16_neon x, llm__v16_neon y) {
+    return vmaxvq_u32(vmaxq_u32(llm__v4_highest_bits_neon(x), llm__v4_highest_bits_neon(y)));
+}
+LLM__LANE int16_t llm__v_store_q8_neon(int8_t *q, llm__v16_neon x) {
+    const int16x8_t lo = vcombine_s16(vmovn_s32(vcvtnq_s32_f32(x.a)), vmovn_s32(vcvtnq_s32_f32(x.b)));
+    const int16x8_t hi = vcombine_s16(vmovn_s32(vcvtnq_s32_f32(x.c)), vmovn_s32(vcvtnq_s32_f32(x.d)));
+    vst1q_s8(q, vcombine_s8(vmovn_s16(lo), vmovn_s16(hi)));
+    return vaddvq_s16(vaddq_s16(lo, hi));
+}
+LLM__LANE uint32x4_t llm__v4_nan_or_inf_neon(float32x4_t a) {
+    const uint32x4_t u = llm__v4_bits_neon(a), inf = vdupq_n_u32(0x7f800000u);
+    return vorrq_u32(vceqq_u32(u, inf), vcgtq_u32(vandq_u32(u, vdupq_n_u32(0x7fffffffu)), inf));
+}
+LLM__LANE bool llm__v_any_nan_or_inf_neon(llm__v16_neon x) {
+    return vmaxvq_u32(vorrq_u32(vorrq_u32(llm__v4_nan_or_inf_neon(x.a), llm__v4_nan_or_inf_neon(x.b)),
+                                vorrq_u32(llm__v4_nan_or_inf_neon(x.c), llm__v4_nan_or_inf_neon(x.d)))) != 0;
+}
+LLM__LANE void llm__v_load_pairs_neon(const float *p, llm__v16_neon *even, llm__v16_neon *odd) {
+    float32x4x2_t t;
+    t = vld2q_f32(p);      even->a = t.val[0]; odd->a = t.val[1];
+    t = vld2q_f32(p + 8);  even->b = t.val[0]; odd->b = t.val[1];
+    t = vld2q_f32(p + 16); even->c = t.val[0]; odd->c = t.val[1];
+    t = vld2q_f32(p + 24); even->d = t.val[0]; odd->d = t.val[1];
+}
+LLM__LANE void llm__v_store_pairs_neon(float *p, llm__v16_neon even, llm__v16_neon odd) {
+    float32x4x2_t t;
+    t.val[0] = even.a; t.val[1] = odd.a; vst2q_f32(p, t);
+    t.val[0] = even.b; t.val[1] = odd.b; vst2q_f32(p + 8, t);
+    t.val[0] = even.c; t.val[1] = odd.c; vst2q_f32(p + 16, t);
+    t.val[0] = even.d; t.val[1] = odd.d; vst2q_f32(p + 24, t);
+}
+#endif
 #endif // whole
 
 //---- begin pass ----------------------------------------------------------------------------------------------------------------
@@ -4867,6 +5116,18 @@ static void LLM__V(vectors)(llm__vectors *v) {
 #define LLM__VI       LLM__VI_AVX512
 #define LLM__V16      llm__v16_avx512
 #define LLM__V(name)  llm__##name##_avx512
+#include LLM__SELF
+#undef LLM__VT
+#undef LLM__VI
+#undef LLM__V16
+#undef LLM__V
+#endif
+
+#if LLM__HAS_NEON
+#define LLM__VT
+#define LLM__VI       LLM__LANE
+#define LLM__V16      llm__v16_neon
+#define LLM__V(name)  llm__##name##_neon
 #include LLM__SELF
 #undef LLM__VT
 #undef LLM__VI
@@ -6578,6 +6839,861 @@ static void llm__kernels_avx512(llm__kernels *k) {
 #undef LLM__X86_MATMULS
 #endif
 
+// ---- neon ------------------------------------------------------------------------------------------------------------------
+#if LLM__HAS_NEON
+#if LLM__UNOPTIMIZED
+#define LLM__NEON_INLINE static LLM__UNUSED
+#else
+#define LLM__NEON_INLINE LLM__INLINE
+#endif
+// GCC loads everything first, and what two groups or tokens both read only once: more than there are registers, so it comes from the
+// stack. Loads from p do not move up across FORGET, and v is ready before what follows KEEP.
+#define LLM__NEON_FORGET(p) __asm__ volatile("" : "+r"(p))
+#define LLM__NEON_KEEP(v) __asm__ volatile("" : "+w"(v))
+
+// Three instruction sets in one block: NEON, dotprod and i8mm share everything but the dots of a few rows (four_*, half_*). A register
+// is 16 columns of one row, or one number of each of four rows. Products are signed, so zeros are subtracted where bytes are unpacked.
+typedef struct llm__neon_pair { int8x16_t lo, hi; } llm__neon_pair;         // columns 0..15 and 16..31
+typedef struct llm__neon_rows { llm__neon_pair r0, r1, r2, r3; } llm__neon_rows;
+typedef struct llm__neon_f8 { float32x4_t lo, hi; } llm__neon_f8;           // rows 0..3 and 4..7
+typedef struct llm__neon_i8 { int32x4_t lo, hi; } llm__neon_i8;
+typedef struct llm__neon_bytes { uint8x16_t v[8]; } llm__neon_bytes;
+
+// What one stored block of eight rows has besides its integers, and what 32 columns of it have. sub, mn: [small scale][row], one or two
+// per 32 columns.
+typedef struct llm__neon_scales { llm__neon_f8 d, m; uint8_t sub[16][8], mn[16][8]; } llm__neon_scales;
+typedef struct llm__neon_group { llm__neon_f8 s, t; llm__neon_i8 sub0, sub1, mn0, mn1; } llm__neon_group;
+
+// Group i*run + c of a block: c is a constant wherever this is called, so that shifts are.
+typedef llm__neon_pair (*llm__neon_pair_fn)(const uint8_t *w, uint32_t i, int c);
+typedef void (*llm__neon_scales_fn)(const uint8_t *w, size_t row_bytes, llm__neon_scales *s);
+typedef llm__neon_group (*llm__neon_group_fn)(const llm__neon_scales *s, uint32_t j);
+
+// What a type is made of; every field is a constant where the kernels are instantiated.
+typedef struct llm__neon_type {
+    int most;                                   // no |q| is larger: how long products can be added up in int16
+    bool minima, halved;                        // halved: each 16 columns have their own small scale
+    uint32_t block_bytes, groups, run;          // groups of 32 in a block; so many of them unrolled: those that share bytes
+    llm__neon_pair_fn pair;
+    llm__neon_scales_fn scales;
+    llm__neon_group_fn group;
+} llm__neon_type;
+
+LLM__NEON_INLINE uint16_t llm__neon_u16(const void *p) { uint16_t v; memcpy(&v, p, 2); return v; }
+LLM__NEON_INLINE uint32_t llm__neon_u32(const void *p) { uint32_t v; memcpy(&v, p, 4); return v; }
+// Four words from anywhere.
+LLM__NEON_INLINE uint32x4_t llm__neon_words(const void *a, const void *b, const void *c, const void *d) {
+    uint32x4_t v = vdupq_n_u32(llm__neon_u32(a));
+    v = vsetq_lane_u32(llm__neon_u32(b), v, 1);
+    v = vsetq_lane_u32(llm__neon_u32(c), v, 2);
+    return vsetq_lane_u32(llm__neon_u32(d), v, 3);
+}
+
+// ---- unpacking: the integers of 32 columns of one row ----
+
+LLM__NEON_INLINE llm__neon_pair llm__neon_pair_of(uint8x16_t lo, uint8x16_t hi) {
+    llm__neon_pair p;
+    p.lo = vreinterpretq_s8_u8(lo);
+    p.hi = vreinterpretq_s8_u8(hi);
+    return p;
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_minus(llm__neon_pair p, int zero) {
+    p.lo = vsubq_s8(p.lo, vdupq_n_s8((int8_t)zero));
+    p.hi = vsubq_s8(p.hi, vdupq_n_s8((int8_t)zero));
+    return p;
+}
+// 16 fields, `shift` bits up in their bytes.
+LLM__NEON_INLINE uint8x16_t llm__neon_field(const uint8_t *p, int shift, int mask) {
+    uint8x16_t v = vld1q_u8(p);
+    v = shift == 2 ? vshrq_n_u8(v, 2) : shift == 4 ? vshrq_n_u8(v, 4) : shift == 6 ? vshrq_n_u8(v, 6) : v;
+    return mask << shift & 0x80 ? v : vandq_u8(v, vdupq_n_u8((uint8_t)mask));
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_fields(const uint8_t *p, int shift, int mask) {
+    return llm__neon_pair_of(llm__neon_field(p, shift, mask), llm__neon_field(p + 16, shift, mask));
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_nibbles(const uint8_t *p) {
+    return llm__neon_pair_of(llm__neon_field(p, 0, 15), llm__neon_field(p, 4, 15));
+}
+// All ones where the type's topmost bit, which has bytes of its own, is set; or where it is missing. Bit k of four bytes belongs to
+// column k; or bit j of byte k of 32.
+LLM__NEON_INLINE llm__neon_pair llm__neon_tops(const uint8_t *bits, bool missing) {
+    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201ull));
+    const uint8x16_t word = vreinterpretq_u8_u32(vdupq_n_u32(llm__neon_u32(bits)));
+    const uint8x16_t first = vcombine_u8(vdup_n_u8(0), vdup_n_u8(1)), last = vcombine_u8(vdup_n_u8(2), vdup_n_u8(3));
+    const uint8x16_t v = missing ? vmvnq_u8(word) : word;
+    return llm__neon_pair_of(vtstq_u8(vqtbl1q_u8(v, first), bit), vtstq_u8(vqtbl1q_u8(v, last), bit));
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_tops_k(const uint8_t *bits, uint32_t j, bool missing) {
+    const uint8x16_t bit = vdupq_n_u8((uint8_t)(1u << j)), lo = vld1q_u8(bits), hi = vld1q_u8(bits + 16);
+    if (!missing) return llm__neon_pair_of(vtstq_u8(lo, bit), vtstq_u8(hi, bit));
+    return llm__neon_pair_of(vceqzq_u8(vandq_u8(lo, bit)), vceqzq_u8(vandq_u8(hi, bit)));
+}
+// `value` is added where a mask is all ones: bits that are still free.
+LLM__NEON_INLINE llm__neon_pair llm__neon_with(llm__neon_pair p, llm__neon_pair mask, int value) {
+    p.lo = vorrq_s8(p.lo, vandq_s8(mask.lo, vdupq_n_s8((int8_t)value)));
+    p.hi = vorrq_s8(p.hi, vandq_s8(mask.hi, vdupq_n_s8((int8_t)value)));
+    return p;
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q4_0(const uint8_t *w, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__neon_minus(llm__neon_nibbles(w + 2), 8);
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q4_1(const uint8_t *w, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__neon_nibbles(w + 4);
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q5_0(const uint8_t *w, uint32_t i, int c) {
+    llm__neon_pair p = llm__neon_pair_of(vld1q_u8(w + 6), llm__neon_field(w + 6, 4, 15)), missing = llm__neon_tops(w + 2, true);
+    (void)i; (void)c;
+    p.lo = vsliq_n_s8(p.lo, missing.lo, 4);                                 // all upper bits, whatever was there: 16 less, or nothing
+    p.hi = vsliq_n_s8(p.hi, missing.hi, 4);
+    return p;
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q5_1(const uint8_t *w, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__neon_with(llm__neon_nibbles(w + 8), llm__neon_tops(w + 4, false), 16);
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q8_0(const uint8_t *w, uint32_t i, int c) {
+    (void)i; (void)c;
+    return llm__neon_pair_of(vld1q_u8(w + 2), vld1q_u8(w + 18));
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q2_k(const uint8_t *w, uint32_t i, int c) { return llm__neon_fields(w + 16 + i * 32, c * 2, 3); }
+LLM__NEON_INLINE llm__neon_pair llm__neon_q3_k(const uint8_t *w, uint32_t i, int c) {
+    llm__neon_pair p = llm__neon_fields(w + 32 + i * 32, c * 2, 255), missing = llm__neon_tops_k(w, i * 4 + (uint32_t)c, true);
+    p.lo = vsliq_n_s8(p.lo, missing.lo, 2);                                 // 4 less, or nothing
+    p.hi = vsliq_n_s8(p.hi, missing.hi, 2);
+    return p;
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q4_k(const uint8_t *w, uint32_t i, int c) { return llm__neon_fields(w + 16 + i * 32, c * 4, 15); }
+LLM__NEON_INLINE llm__neon_pair llm__neon_q5_k(const uint8_t *w, uint32_t i, int c) {
+    return llm__neon_with(llm__neon_fields(w + 48 + i * 32, c * 4, 15), llm__neon_tops_k(w + 16, i * 2 + (uint32_t)c, false), 16);
+}
+LLM__NEON_INLINE llm__neon_pair llm__neon_q6_k(const uint8_t *w, uint32_t i, int c) {
+    const uint8_t *low = w + i * 64 + (c & 1) * 32, *high = w + 128 + i * 32;
+    const uint8x16_t lo = vsliq_n_u8(llm__neon_field(low, c / 2 * 4, 255), llm__neon_field(high, c * 2, 3), 4);      // over the upper half
+    const uint8x16_t hi = vsliq_n_u8(llm__neon_field(low + 16, c / 2 * 4, 255), llm__neon_field(high + 16, c * 2, 3), 4);
+    return llm__neon_minus(llm__neon_pair_of(lo, hi), 32);
+}
+
+// ---- scales of eight rows ----
+
+LLM__NEON_INLINE llm__neon_f8 llm__neon_f16x8(uint16x8_t v) {
+    const float16x8_t h = vreinterpretq_f16_u16(v);
+    llm__neon_f8 f;
+    f.lo = vcvt_f32_f16(vget_low_f16(h));
+    f.hi = vcvt_high_f32_f16(h);
+    return f;
+}
+// An f16 of each row, at w.
+LLM__NEON_INLINE llm__neon_f8 llm__neon_halves(const uint8_t *w, size_t rb) {
+    uint16x8_t v = vdupq_n_u16(llm__neon_u16(w));
+    v = vsetq_lane_u16(llm__neon_u16(w + rb), v, 1);
+    v = vsetq_lane_u16(llm__neon_u16(w + 2 * rb), v, 2);
+    v = vsetq_lane_u16(llm__neon_u16(w + 3 * rb), v, 3);
+    v = vsetq_lane_u16(llm__neon_u16(w + 4 * rb), v, 4);
+    v = vsetq_lane_u16(llm__neon_u16(w + 5 * rb), v, 5);
+    v = vsetq_lane_u16(llm__neon_u16(w + 6 * rb), v, 6);
+    return llm__neon_f16x8(vsetq_lane_u16(llm__neon_u16(w + 7 * rb), v, 7));
+}
+LLM__NEON_INLINE void llm__neon_head(const uint8_t *w, size_t rb, llm__neon_scales *s) {
+    s->d = llm__neon_halves(w, rb);
+    s->m = s->d;                                                            // no minima: defined, not used
+}
+LLM__NEON_INLINE void llm__neon_head_min(const uint8_t *w, size_t rb, llm__neon_scales *s) {
+    const uint16x8_t lo = vreinterpretq_u16_u32(llm__neon_words(w, w + rb, w + 2 * rb, w + 3 * rb));
+    const uint16x8_t hi = vreinterpretq_u16_u32(llm__neon_words(w + 4 * rb, w + 5 * rb, w + 6 * rb, w + 7 * rb));
+    s->d = llm__neon_f16x8(vuzp1q_u16(lo, hi));
+    s->m = llm__neon_f16x8(vuzp2q_u16(lo, hi));
+}
+// Row i zipped with row i + 4, for all four: three times turns eight rows of 16 bytes.
+LLM__NEON_INLINE llm__neon_bytes llm__neon_zipped(llm__neon_bytes t) {
+    llm__neon_bytes r;
+    r.v[0] = vzip1q_u8(t.v[0], t.v[4]); r.v[1] = vzip2q_u8(t.v[0], t.v[4]);
+    r.v[2] = vzip1q_u8(t.v[1], t.v[5]); r.v[3] = vzip2q_u8(t.v[1], t.v[5]);
+    r.v[4] = vzip1q_u8(t.v[2], t.v[6]); r.v[5] = vzip2q_u8(t.v[2], t.v[6]);
+    r.v[6] = vzip1q_u8(t.v[3], t.v[7]); r.v[7] = vzip2q_u8(t.v[3], t.v[7]);
+    return r;
+}
+// v[i] is byte 2*i of all rows, then byte 2*i + 1.
+LLM__NEON_INLINE llm__neon_bytes llm__neon_turned(const uint8_t *w, size_t rb) {
+    llm__neon_bytes t;
+    t.v[0] = vld1q_u8(w);          t.v[1] = vld1q_u8(w + rb);     t.v[2] = vld1q_u8(w + 2 * rb); t.v[3] = vld1q_u8(w + 3 * rb);
+    t.v[4] = vld1q_u8(w + 4 * rb); t.v[5] = vld1q_u8(w + 5 * rb); t.v[6] = vld1q_u8(w + 6 * rb); t.v[7] = vld1q_u8(w + 7 * rb);
+    return llm__neon_zipped(llm__neon_zipped(llm__neon_zipped(t)));
+}
+LLM__NEON_INLINE void llm__neon_put(uint8_t (*to)[8], uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
+    vst1q_u8(to[0], a); vst1q_u8(to[2], b); vst1q_u8(to[4], c); vst1q_u8(to[6], d);
+}
+LLM__NEON_INLINE llm__neon_f8 llm__neon_turned_f16(uint8x16_t v) {         // low bytes, then high bytes
+    return llm__neon_f16x8(vreinterpretq_u16_u8(vzip1q_u8(v, vextq_u8(v, v, 8))));
+}
+LLM__NEON_INLINE void llm__neon_negate(llm__neon_f8 *f) {
+    f->lo = vnegq_f32(f->lo);
+    f->hi = vnegq_f32(f->hi);
+}
+LLM__NEON_INLINE uint8x16_t llm__neon_low(uint8x16_t v, int mask) { return vandq_u8(v, vdupq_n_u8((uint8_t)mask)); }
+// d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16.
+LLM__NEON_INLINE void llm__neon_super_k4(const uint8_t *w, size_t rb, llm__neon_scales *s) {
+    const llm__neon_bytes t = llm__neon_turned(w, rb);
+    s->d = llm__neon_turned_f16(t.v[0]);
+    s->m = llm__neon_turned_f16(t.v[1]);
+    llm__neon_negate(&s->m);
+    llm__neon_put(s->sub, llm__neon_low(t.v[2], 63), llm__neon_low(t.v[3], 63),
+                  vsliq_n_u8(llm__neon_low(t.v[6], 15), vshrq_n_u8(t.v[2], 6), 4),
+                  vsliq_n_u8(llm__neon_low(t.v[7], 15), vshrq_n_u8(t.v[3], 6), 4));
+    llm__neon_put(s->mn, llm__neon_low(t.v[4], 63), llm__neon_low(t.v[5], 63),
+                  vsliq_n_u8(vshrq_n_u8(t.v[6], 4), vshrq_n_u8(t.v[4], 6), 4),
+                  vsliq_n_u8(vshrq_n_u8(t.v[7], 4), vshrq_n_u8(t.v[5], 6), 4));
+}
+LLM__NEON_INLINE void llm__neon_super_q2_k(const uint8_t *w, size_t rb, llm__neon_scales *s) {
+    const llm__neon_bytes t = llm__neon_turned(w, rb);
+    llm__neon_head_min(w + 80, rb, s);
+    llm__neon_negate(&s->m);
+    llm__neon_put(s->sub, llm__neon_low(t.v[0], 15), llm__neon_low(t.v[1], 15), llm__neon_low(t.v[2], 15), llm__neon_low(t.v[3], 15));
+    llm__neon_put(s->sub + 8, llm__neon_low(t.v[4], 15), llm__neon_low(t.v[5], 15), llm__neon_low(t.v[6], 15), llm__neon_low(t.v[7], 15));
+    llm__neon_put(s->mn, vshrq_n_u8(t.v[0], 4), vshrq_n_u8(t.v[1], 4), vshrq_n_u8(t.v[2], 4), vshrq_n_u8(t.v[3], 4));
+    llm__neon_put(s->mn + 8, vshrq_n_u8(t.v[4], 4), vshrq_n_u8(t.v[5], 4), vshrq_n_u8(t.v[6], 4), vshrq_n_u8(t.v[7], 4));
+}
+// Four bits at the bottom, two above them, minus 32.
+LLM__NEON_INLINE uint8x16_t llm__neon_six(uint8x16_t low, uint8x16_t high) {
+    return vsubq_u8(vsliq_n_u8(llm__neon_low(low, 15), llm__neon_low(high, 3), 4), vdupq_n_u8(32));
+}
+// The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
+LLM__NEON_INLINE void llm__neon_super_q3_k(const uint8_t *w, size_t rb, llm__neon_scales *s) {
+    const llm__neon_bytes t = llm__neon_turned(w + 94, rb);
+    const uint8x16_t a = t.v[5], b = t.v[6];
+    s->d = llm__neon_turned_f16(t.v[7]);
+    s->m = s->d;                                                            // no minima: defined, not used
+    llm__neon_put(s->sub, llm__neon_six(t.v[1], a), llm__neon_six(t.v[2], b),
+                  llm__neon_six(t.v[3], vshrq_n_u8(a, 2)), llm__neon_six(t.v[4], vshrq_n_u8(b, 2)));
+    llm__neon_put(s->sub + 8,
+                  llm__neon_six(vshrq_n_u8(t.v[1], 4), vshrq_n_u8(a, 4)), llm__neon_six(vshrq_n_u8(t.v[2], 4), vshrq_n_u8(b, 4)),
+                  llm__neon_six(vshrq_n_u8(t.v[3], 4), vshrq_n_u8(a, 6)), llm__neon_six(vshrq_n_u8(t.v[4], 4), vshrq_n_u8(b, 6)));
+}
+LLM__NEON_INLINE void llm__neon_super_q6_k(const uint8_t *w, size_t rb, llm__neon_scales *s) {
+    const llm__neon_bytes t = llm__neon_turned(w + 192, rb);
+    llm__neon_head(w + 208, rb, s);
+    llm__neon_put(s->sub, t.v[0], t.v[1], t.v[2], t.v[3]);
+    llm__neon_put(s->sub + 8, t.v[4], t.v[5], t.v[6], t.v[7]);
+}
+
+LLM__NEON_INLINE llm__neon_i8 llm__neon_widen(const uint8_t *p) {          // one small scale of eight rows
+    const int16x8_t v = vmovl_s8(vreinterpret_s8_u8(vld1_u8(p)));
+    llm__neon_i8 r;
+    r.lo = vmovl_s16(vget_low_s16(v));
+    r.hi = vmovl_high_s16(v);
+    return r;
+}
+LLM__NEON_INLINE llm__neon_f8 llm__neon_times(llm__neon_f8 f, llm__neon_i8 i) {
+    f.lo = vmulq_f32(f.lo, vcvtq_f32_s32(i.lo));
+    f.hi = vmulq_f32(f.hi, vcvtq_f32_s32(i.hi));
+    return f;
+}
+LLM__NEON_INLINE llm__neon_group llm__neon_whole(const llm__neon_scales *s, uint32_t j) {            // the block is the group
+    llm__neon_group g;
+    (void)j;
+    g.s = s->d; g.t = s->m;
+    g.sub0.lo = g.sub0.hi = vdupq_n_s32(1);
+    g.sub1 = g.mn0 = g.mn1 = g.sub0;
+    return g;
+}
+LLM__NEON_INLINE llm__neon_group llm__neon_scaled(const llm__neon_scales *s, uint32_t j) {           // scale and minimum times six bits
+    llm__neon_group g = llm__neon_whole(s, j);
+    g.s = llm__neon_times(s->d, llm__neon_widen(s->sub[j]));
+    g.t = llm__neon_times(s->m, llm__neon_widen(s->mn[j]));
+    return g;
+}
+LLM__NEON_INLINE llm__neon_group llm__neon_halved(const llm__neon_scales *s, uint32_t j) {
+    llm__neon_group g = llm__neon_whole(s, j);
+    g.sub0 = llm__neon_widen(s->sub[2 * j]);
+    g.sub1 = llm__neon_widen(s->sub[2 * j + 1]);
+    return g;
+}
+LLM__NEON_INLINE llm__neon_group llm__neon_halved_min(const llm__neon_scales *s, uint32_t j) {       // sub-minima, too
+    llm__neon_group g = llm__neon_halved(s, j);
+    g.mn0 = llm__neon_widen(s->mn[2 * j]);
+    g.mn1 = llm__neon_widen(s->mn[2 * j + 1]);
+    return g;
+}
+
+// ---- decode ----
+
+enum { LLM__NEON_FIRST, LLM__NEON_SECOND, LLM__NEON_BOTH };                 // which 16 columns
+
+// One exact sum for each of four rows.
+typedef int32x4_t (*llm__neon_four_fn)(int most, int which, llm__neon_rows w, llm__neon_pair x);
+
+LLM__NEON_INLINE int32x4_t llm__neon_fold(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+    return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
+}
+// n products of two in a lane of int16.
+#define LLM__NEON_FITS(n, most) ((n) * 127 * (most) <= 32767)
+
+LLM__NEON_INLINE int16x8_t llm__neon_mul(int8x16_t w, int8x16_t x) {
+    return vmlal_high_s8(vmull_s8(vget_low_s8(w), vget_low_s8(x)), w, x);
+}
+LLM__NEON_INLINE int16x8_t llm__neon_mul_row(int which, llm__neon_pair w, llm__neon_pair x) {
+    if (which == LLM__NEON_FIRST) return llm__neon_mul(w.lo, x.lo);
+    if (which == LLM__NEON_SECOND) return llm__neon_mul(w.hi, x.hi);
+    return vmlal_high_s8(vmlal_s8(llm__neon_mul(w.lo, x.lo), vget_low_s8(w.hi), vget_low_s8(x.hi)), w.hi, x.hi);
+}
+LLM__NEON_INLINE int32x4_t llm__neon_mul_wide(int which, llm__neon_pair w, llm__neon_pair x) {
+    if (which != LLM__NEON_BOTH) return vpaddlq_s16(llm__neon_mul_row(which, w, x));
+    return vpadalq_s16(vpaddlq_s16(llm__neon_mul(w.lo, x.lo)), llm__neon_mul(w.hi, x.hi));
+}
+LLM__NEON_INLINE int32x4_t llm__neon_four_mul(int most, int which, llm__neon_rows w, llm__neon_pair x) {
+    const int n = which == LLM__NEON_BOTH ? 4 : 2;
+    if (LLM__NEON_FITS(2 * n, most)) {
+        const int16x8_t ab = vpaddq_s16(llm__neon_mul_row(which, w.r0, x), llm__neon_mul_row(which, w.r1, x));
+        const int16x8_t cd = vpaddq_s16(llm__neon_mul_row(which, w.r2, x), llm__neon_mul_row(which, w.r3, x));
+        if (LLM__NEON_FITS(4 * n, most)) return vpaddlq_s16(vpaddq_s16(ab, cd));
+        return vpaddq_s32(vpaddlq_s16(ab), vpaddlq_s16(cd));
+    }
+    return llm__neon_fold(llm__neon_mul_wide(which, w.r0, x), llm__neon_mul_wide(which, w.r1, x),
+                          llm__neon_mul_wide(which, w.r2, x), llm__neon_mul_wide(which, w.r3, x));
+}
+LLM__NEON_INLINE LLM__DOTPROD int32x4_t llm__neon_four_dot(int most, int which, llm__neon_rows w, llm__neon_pair x) {
+    int32x4_t a = vdupq_n_s32(0), b = a, c = a, d = a;
+    (void)most;
+    if (which != LLM__NEON_SECOND) {
+        LLM__SDOT(a, w.r0.lo, x.lo); LLM__SDOT(b, w.r1.lo, x.lo); LLM__SDOT(c, w.r2.lo, x.lo); LLM__SDOT(d, w.r3.lo, x.lo);
+    }
+    if (which != LLM__NEON_FIRST) {
+        LLM__SDOT(a, w.r0.hi, x.hi); LLM__SDOT(b, w.r1.hi, x.hi); LLM__SDOT(c, w.r2.hi, x.hi); LLM__SDOT(d, w.r3.hi, x.hi);
+    }
+    return llm__neon_fold(a, b, c, d);
+}
+
+LLM__NEON_INLINE llm__neon_rows llm__neon_four_rows(const llm__neon_type y, const uint8_t *w, size_t rb, uint32_t i, int c) {
+    llm__neon_rows r;
+    r.r0 = y.pair(w, i, c);
+    r.r1 = y.pair(w + rb, i, c);
+    r.r2 = y.pair(w + 2 * rb, i, c);
+    r.r3 = y.pair(w + 3 * rb, i, c);
+    return r;
+}
+// One token while it is multiplied.
+typedef struct llm__neon_input { const int8_t *q; const float *d; const int16_t *s16; } llm__neon_input;
+
+// One term of N4 for four rows.
+LLM__NEON_INLINE float32x4_t llm__neon_four(const llm__neon_type y, llm__neon_four_fn four, float32x4_t acc, llm__neon_rows w,
+                                            float32x4_t s, float32x4_t t, int32x4_t sub0, int32x4_t sub1, int32x4_t mn0, int32x4_t mn1,
+                                            int c, const llm__neon_input *x) {
+    const float da = x->d[c];
+    const int16_t first = x->s16[2 * c], second = x->s16[2 * c + 1];
+    llm__neon_pair a;
+    int32x4_t sum;
+    a.lo = vld1q_s8(x->q + c * 32);
+    a.hi = vld1q_s8(x->q + c * 32 + 16);
+    if (y.halved) sum = vmlaq_s32(vmulq_s32(four(y.most, LLM__NEON_FIRST, w, a), sub0), four(y.most, LLM__NEON_SECOND, w, a), sub1);
+    else          sum = four(y.most, LLM__NEON_BOTH, w, a);
+    acc = vfmaq_f32(acc, vmulq_n_f32(s, da), vcvtq_f32_s32(sum));
+    if (!y.minima) return acc;
+    if (!y.halved) return vfmaq_n_f32(acc, vmulq_n_f32(t, da), (float)(first + second));
+    return vfmaq_f32(acc, vmulq_n_f32(t, da), vcvtq_f32_s32(vmlaq_n_s32(vmulq_n_s32(mn0, first), mn1, second)));
+}
+LLM__NEON_INLINE llm__neon_f8 llm__neon_decode_group(const llm__neon_type y, llm__neon_four_fn four, llm__neon_f8 acc, const uint8_t *w,
+                                                     size_t rb, const llm__neon_scales *scales, uint32_t i, int c,
+                                                     const llm__neon_input *x) {
+    const llm__neon_group g = y.group(scales, i * y.run + (uint32_t)c);
+    LLM__NEON_FORGET(w);
+    acc.lo = llm__neon_four(y, four, acc.lo, llm__neon_four_rows(y, w, rb, i, c),
+                            g.s.lo, g.t.lo, g.sub0.lo, g.sub1.lo, g.mn0.lo, g.mn1.lo, c, x);
+    LLM__NEON_KEEP(acc.lo); LLM__NEON_FORGET(w);
+    acc.hi = llm__neon_four(y, four, acc.hi, llm__neon_four_rows(y, w + 4 * rb, rb, i, c),
+                            g.s.hi, g.t.hi, g.sub0.hi, g.sub1.hi, g.mn0.hi, g.mn1.hi, c, x);
+    LLM__NEON_KEEP(acc.hi);
+    return acc;
+}
+// Two lines at a time: one loop instruction each, and no more than one line too many.
+LLM__NEON_INLINE void llm__neon_fetch(const uint8_t *p, size_t ahead, uint32_t n) {
+    uintptr_t at = (uintptr_t)p + ahead;
+    uint32_t i;
+    for (i = 0; i < n; i += 128) {
+        LLM__PREFETCH_L2((const char *)at + i);
+        LLM__PREFETCH_L2((const char *)at + i + 64);
+    }
+}
+// Eight rows times one token. What lies `ahead` bytes on is fetched meanwhile, as one linear stream; 0: it is there already.
+LLM__NEON_INLINE void llm__neon_decode8(const llm__neon_type y, llm__neon_four_fn four, const uint8_t *w, size_t rb, const llm__acts *acts,
+                                        uint32_t token, size_t ahead, float *out) {
+    const uint32_t n_groups = acts->n / 32;
+    const uint8_t *stream = w;
+    llm__neon_f8 acc;
+    llm__neon_input x;
+    uint32_t b, i;
+    acc.lo = acc.hi = vdupq_n_f32(0.0f);
+    x.q = acts->q + (size_t)token * acts->n;
+    x.d = acts->d + (size_t)token * n_groups;
+    x.s16 = acts->s16 + (size_t)token * n_groups * 2;
+    for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
+        llm__neon_scales scales;
+        y.scales(w, rb, &scales);
+        for (i = 0; i < y.groups / y.run; i++) {
+            if (ahead) llm__neon_fetch(stream, ahead, y.block_bytes * 8 / y.groups * y.run);
+            stream += y.block_bytes * 8 / y.groups * y.run;
+            acc = llm__neon_decode_group(y, four, acc, w, rb, &scales, i, 0, &x);
+            if (y.run > 1) acc = llm__neon_decode_group(y, four, acc, w, rb, &scales, i, 1, &x);
+            if (y.run > 2) acc = llm__neon_decode_group(y, four, acc, w, rb, &scales, i, 2, &x);
+            if (y.run > 2) acc = llm__neon_decode_group(y, four, acc, w, rb, &scales, i, 3, &x);
+            x.q += 32 * y.run; x.d += y.run; x.s16 += 2 * y.run;
+        }
+    }
+    vst1q_f32(out, acc.lo);
+    vst1q_f32(out + 4, acc.hi);
+}
+// The last rows are done with the seven before them once more: the same bits are written twice.
+LLM__NEON_INLINE void llm__neon_decode(const llm__neon_type y, llm__neon_four_fn four, const llm__tile *t) {
+    const size_t ahead = LLM__MAX(8 * t->row_bytes, (size_t)8192);
+    uint32_t r = 0, next, i;
+    for (;;) {
+        next = LLM__MIN(r + 8, t->n_rows - 8);
+        for (i = 0; i < t->n_tokens; i++)
+            llm__neon_decode8(y, four, t->w + (size_t)r * t->row_bytes, t->row_bytes, t->x, i, i ? 0 : ahead,
+                              t->out + i * t->ld + r);
+        if (next == r) return;
+        r = next;
+    }
+}
+
+// ---- prefill ----
+
+enum { LLM__NEON_BLOCKS = 8, LLM__NEON_PANELS = 4 };        // 256 columns of 32 rows at a time: 14 KB that are read again and again
+
+// 32 columns of eight rows, ready for the micro-kernels. Each 16 columns of four rows are [k / 4][row][k % 4], or for SMMLA two rows
+// together: [row / 2][k / 8][row % 2][k % 8].
+typedef struct llm__neon_panel {
+    int32_t q[2][32];
+    float s[8], t[8];
+    int32_t sub[2][8], mn[2][8];
+} llm__neon_panel;
+
+// 32 columns of four tokens: integers ([token][k], or for SMMLA like the panel's), scales, sums.
+typedef struct llm__neon_side { int32_t q[2][16]; float d[4], m[4]; int32_t s16[2][4]; } llm__neon_side;
+typedef struct llm__neon_tokens { float *out[4]; llm__neon_side side[LLM__NEON_BLOCKS]; } llm__neon_tokens;
+
+typedef struct llm__neon_scratch {
+    llm__neon_panel panel[LLM__NEON_PANELS][LLM__NEON_BLOCKS];
+    llm__neon_tokens tokens;
+    uint8_t rows[8][LLM__NEON_BLOCKS * 36];    // stored bytes of the last, incomplete rows; no type takes more than 36 for 32 columns
+} llm__neon_scratch;
+
+typedef void (*llm__neon_pack_fn)(llm__neon_panel *p, const uint8_t *w, size_t row_bytes, uint32_t n_groups, bool pairs);
+typedef void (*llm__neon_tile_fn)(const llm__neon_panel *p, const llm__neon_tokens *k, uint32_t n, uint32_t row, uint32_t n_rows,
+                                  bool begin, bool minima);
+
+LLM__NEON_INLINE void llm__neon_store_pair(int32_t *p, int64x2_t a, int64x2_t b) {
+    vst1q_s32(p, vreinterpretq_s32_s64(vzip1q_s64(a, b)));
+    vst1q_s32(p + 4, vreinterpretq_s32_s64(vzip2q_s64(a, b)));
+}
+// Not ST4: it wants four registers in a row, for which GCC goes over the stack, and small cores take it apart into as many steps.
+LLM__NEON_INLINE void llm__neon_store_four(int32_t *p, bool pairs, int8x16_t a, int8x16_t b, int8x16_t c, int8x16_t d) {
+    const int32x4_t wa = vreinterpretq_s32_s8(a), wb = vreinterpretq_s32_s8(b), wc = vreinterpretq_s32_s8(c), wd = vreinterpretq_s32_s8(d);
+    if (pairs) {
+        llm__neon_store_pair(p, vreinterpretq_s64_s8(a), vreinterpretq_s64_s8(b));
+        llm__neon_store_pair(p + 8, vreinterpretq_s64_s8(c), vreinterpretq_s64_s8(d));
+    } else {
+        llm__neon_store_pair(p, vreinterpretq_s64_s32(vzip1q_s32(wa, wb)), vreinterpretq_s64_s32(vzip1q_s32(wc, wd)));
+        llm__neon_store_pair(p + 8, vreinterpretq_s64_s32(vzip2q_s32(wa, wb)), vreinterpretq_s64_s32(vzip2q_s32(wc, wd)));
+    }
+}
+LLM__NEON_INLINE void llm__neon_store_i8(int32_t *p, llm__neon_i8 v) { vst1q_s32(p, v.lo); vst1q_s32(p + 4, v.hi); }
+LLM__NEON_INLINE void llm__neon_store_f8(float *p, llm__neon_f8 v) { vst1q_f32(p, v.lo); vst1q_f32(p + 4, v.hi); }
+LLM__NEON_INLINE void llm__neon_pack_group(const llm__neon_type y, llm__neon_panel *p, const uint8_t *w, size_t rb,
+                                           const llm__neon_scales *scales, uint32_t i, int c, bool pairs) {
+    const llm__neon_group g = y.group(scales, i * y.run + (uint32_t)c);
+    llm__neon_rows r;
+    LLM__NEON_FORGET(w);
+    r = llm__neon_four_rows(y, w, rb, i, c);
+    llm__neon_store_four(p->q[0], pairs, r.r0.lo, r.r1.lo, r.r2.lo, r.r3.lo);
+    llm__neon_store_four(p->q[1], pairs, r.r0.hi, r.r1.hi, r.r2.hi, r.r3.hi);
+    LLM__NEON_FORGET(w);
+    r = llm__neon_four_rows(y, w + 4 * rb, rb, i, c);
+    llm__neon_store_four(p->q[0] + 16, pairs, r.r0.lo, r.r1.lo, r.r2.lo, r.r3.lo);
+    llm__neon_store_four(p->q[1] + 16, pairs, r.r0.hi, r.r1.hi, r.r2.hi, r.r3.hi);
+    llm__neon_store_f8(p->s, g.s);
+    llm__neon_store_f8(p->t, g.t);
+    if (!y.halved) return;
+    llm__neon_store_i8(p->sub[0], g.sub0);
+    llm__neon_store_i8(p->sub[1], g.sub1);
+    llm__neon_store_i8(p->mn[0], g.mn0);
+    llm__neon_store_i8(p->mn[1], g.mn1);
+}
+LLM__NEON_INLINE void llm__neon_pack(const llm__neon_type y, llm__neon_panel *p, const uint8_t *w, size_t rb, uint32_t n_groups,
+                                     bool pairs) {
+    uint32_t b, i;
+    for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
+        llm__neon_scales scales;
+        y.scales(w, rb, &scales);
+        for (i = 0; i < y.groups / y.run; i++) {
+            llm__neon_pack_group(y, p++, w, rb, &scales, i, 0, pairs);
+            if (y.run > 1) llm__neon_pack_group(y, p++, w, rb, &scales, i, 1, pairs);
+            if (y.run > 2) llm__neon_pack_group(y, p++, w, rb, &scales, i, 2, pairs);
+            if (y.run > 2) llm__neon_pack_group(y, p++, w, rb, &scales, i, 3, pairs);
+        }
+    }
+}
+LLM__NEON_INLINE void llm__neon_gather16(int32_t *q, bool pairs, const int8_t *a, const int8_t *b, const int8_t *c, const int8_t *d) {
+    if (pairs) {
+        llm__neon_store_four(q, true, vld1q_s8(a), vld1q_s8(b), vld1q_s8(c), vld1q_s8(d));
+    } else {
+        vst1q_s32(q, vreinterpretq_s32_s8(vld1q_s8(a))); vst1q_s32(q + 4, vreinterpretq_s32_s8(vld1q_s8(b)));
+        vst1q_s32(q + 8, vreinterpretq_s32_s8(vld1q_s8(c))); vst1q_s32(q + 12, vreinterpretq_s32_s8(vld1q_s8(d)));
+    }
+}
+// A short tile repeats its last token.
+static void llm__neon_gather(llm__neon_tokens *k, const llm__tile *t, uint32_t first, uint32_t group, uint32_t n, bool minima, bool pairs) {
+    const llm__acts *x = t->x;
+    const int8_t *q[4];
+    const float *d[4];
+    const int16_t *s16[4];
+    uint32_t c, b;
+    for (c = 0; c < 4; c++) {
+        const uint32_t token = LLM__MIN(first + c, t->n_tokens - 1);
+        const size_t at = (size_t)token * (x->n / 32) + group;
+        q[c] = x->q + at * 32; d[c] = x->d + at; s16[c] = x->s16 + at * 2;
+        k->out[c] = t->out + token * t->ld;
+    }
+    for (b = 0; b < n; b++) {
+        llm__neon_side *side = &k->side[b];
+        const size_t at = b * 32;
+        llm__neon_gather16(side->q[0], pairs, q[0] + at, q[1] + at, q[2] + at, q[3] + at);
+        llm__neon_gather16(side->q[1], pairs, q[0] + at + 16, q[1] + at + 16, q[2] + at + 16, q[3] + at + 16);
+        vst1q_f32(side->d, vreinterpretq_f32_u32(llm__neon_words(d[0] + b, d[1] + b, d[2] + b, d[3] + b)));
+        if (minima) {
+            const int32x4_t s = vreinterpretq_s32_u32(llm__neon_words(s16[0] + 2 * b, s16[1] + 2 * b, s16[2] + 2 * b, s16[3] + 2 * b));
+            const int32x4_t s0 = vshrq_n_s32(vshlq_n_s32(s, 16), 16), s1 = vshrq_n_s32(s, 16);
+            vst1q_s32(side->s16[0], s0);
+            vst1q_s32(side->s16[1], s1);
+            vst1q_f32(side->m, vcvtq_f32_s32(vaddq_s32(s0, s1)));
+        }
+    }
+}
+
+// Eight rows x four tokens.
+typedef struct llm__neon_sums { llm__neon_i8 t0, t1, t2, t3; } llm__neon_sums;
+// The sums go on over 16 columns of the panel and the tokens; then they are brought into the order above. Each step loads what the next
+// one needs: cores that work in order would wait for it.
+typedef llm__neon_sums (*llm__neon_half_fn)(llm__neon_sums s, const int32_t *w, const int32_t *x);
+typedef llm__neon_sums (*llm__neon_order_fn)(llm__neon_sums s);
+
+LLM__NEON_INLINE llm__neon_sums llm__neon_as_is(llm__neon_sums s) { return s; }
+LLM__NEON_INLINE int8x16_t llm__neon_at(const int32_t *p) { return vreinterpretq_s8_s32(vld1q_s32(p)); }
+
+// Four columns of all rows times those of one token. The products of a row stand in four neighbouring lanes; four of them are added up.
+typedef struct llm__neon_products { int16x8_t r01, r23, r45, r67; } llm__neon_products;
+
+LLM__NEON_INLINE int8x16_t llm__neon_repeat(const int32_t *p) { return vreinterpretq_s8_s32(vld1q_dup_s32(p)); }
+LLM__NEON_INLINE llm__neon_products llm__neon_first(int8x16_t lo, int8x16_t hi, int8x16_t x) {
+    llm__neon_products p;
+    p.r01 = vmull_s8(vget_low_s8(lo), vget_low_s8(x)); p.r23 = vmull_high_s8(lo, x);
+    p.r45 = vmull_s8(vget_low_s8(hi), vget_low_s8(x)); p.r67 = vmull_high_s8(hi, x);
+    return p;
+}
+LLM__NEON_INLINE llm__neon_products llm__neon_more(llm__neon_products p, int8x16_t lo, int8x16_t hi, int8x16_t x) {
+    p.r01 = vmlal_s8(p.r01, vget_low_s8(lo), vget_low_s8(x)); p.r23 = vmlal_high_s8(p.r23, lo, x);
+    p.r45 = vmlal_s8(p.r45, vget_low_s8(hi), vget_low_s8(x)); p.r67 = vmlal_high_s8(p.r67, hi, x);
+    return p;
+}
+#define LLM__NEON_KEEP4(p) \
+    LLM__NEON_KEEP((p).r01); LLM__NEON_KEEP((p).r23); LLM__NEON_KEEP((p).r45); LLM__NEON_KEEP((p).r67)
+
+// Two tokens, so that a weight is loaded once for both and all sums stay in registers. |q| <= 32.
+LLM__NEON_INLINE void llm__neon_two_mul(llm__neon_i8 *s, llm__neon_i8 *u, const int32_t *w, const int32_t *x) {
+    int8x16_t lo = llm__neon_at(w), hi = llm__neon_at(w + 16), a = llm__neon_repeat(x), b = llm__neon_repeat(x + 4);
+    int8x16_t lo1 = llm__neon_at(w + 4), hi1 = llm__neon_at(w + 20), a1 = llm__neon_repeat(x + 1), b1 = llm__neon_repeat(x + 5);
+    llm__neon_products p = llm__neon_first(lo, hi, a), q = llm__neon_first(lo, hi, b);
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    lo = llm__neon_at(w + 8); hi = llm__neon_at(w + 24); a = llm__neon_repeat(x + 2); b = llm__neon_repeat(x + 6);
+    p = llm__neon_more(p, lo1, hi1, a1); q = llm__neon_more(q, lo1, hi1, b1);
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    lo1 = llm__neon_at(w + 12); hi1 = llm__neon_at(w + 28); a1 = llm__neon_repeat(x + 3); b1 = llm__neon_repeat(x + 7);
+    p = llm__neon_more(p, lo, hi, a); q = llm__neon_more(q, lo, hi, b);
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    p = llm__neon_more(p, lo1, hi1, a1); q = llm__neon_more(q, lo1, hi1, b1);
+    s->lo = vpadalq_s16(s->lo, vpaddq_s16(p.r01, p.r23)); s->hi = vpadalq_s16(s->hi, vpaddq_s16(p.r45, p.r67));
+    u->lo = vpadalq_s16(u->lo, vpaddq_s16(q.r01, q.r23)); u->hi = vpadalq_s16(u->hi, vpaddq_s16(q.r45, q.r67));
+    LLM__NEON_KEEP(s->lo); LLM__NEON_KEEP(s->hi); LLM__NEON_KEEP(u->lo); LLM__NEON_KEEP(u->hi);
+}
+// Bytes of any size: two products fill an int16.
+LLM__NEON_INLINE void llm__neon_one_wide(llm__neon_i8 *s, const int32_t *w, const int32_t *x) {
+    const int8x16_t l0 = llm__neon_at(w), h0 = llm__neon_at(w + 16), l1 = llm__neon_at(w + 4), h1 = llm__neon_at(w + 20);
+    const int8x16_t l2 = llm__neon_at(w + 8), h2 = llm__neon_at(w + 24), l3 = llm__neon_at(w + 12), h3 = llm__neon_at(w + 28);
+    llm__neon_products p = llm__neon_more(llm__neon_first(l0, h0, llm__neon_repeat(x)), l1, h1, llm__neon_repeat(x + 1));
+    llm__neon_products q = llm__neon_first(l2, h2, llm__neon_repeat(x + 2));
+    int32x4_t r01, r23, r45, r67;
+    LLM__NEON_KEEP4(p); LLM__NEON_KEEP4(q);
+    q = llm__neon_more(q, l3, h3, llm__neon_repeat(x + 3));
+    r01 = vpadalq_s16(vpaddlq_s16(p.r01), q.r01); r23 = vpadalq_s16(vpaddlq_s16(p.r23), q.r23);
+    r45 = vpadalq_s16(vpaddlq_s16(p.r45), q.r45); r67 = vpadalq_s16(vpaddlq_s16(p.r67), q.r67);
+    s->lo = vaddq_s32(s->lo, vpaddq_s32(r01, r23));
+    s->hi = vaddq_s32(s->hi, vpaddq_s32(r45, r67));
+    LLM__NEON_KEEP(s->lo); LLM__NEON_KEEP(s->hi);
+}
+LLM__NEON_INLINE llm__neon_sums llm__neon_half_mul(llm__neon_sums s, const int32_t *w, const int32_t *x) {
+    llm__neon_two_mul(&s.t0, &s.t1, w, x);
+    LLM__NEON_FORGET(w);
+    llm__neon_two_mul(&s.t2, &s.t3, w, x + 8);
+    return s;
+}
+LLM__NEON_INLINE llm__neon_sums llm__neon_half_wide(llm__neon_sums s, const int32_t *w, const int32_t *x) {
+    llm__neon_one_wide(&s.t0, w, x);
+    LLM__NEON_FORGET(w);
+    llm__neon_one_wide(&s.t1, w, x + 4);
+    LLM__NEON_FORGET(w);
+    llm__neon_one_wide(&s.t2, w, x + 8);
+    LLM__NEON_FORGET(w);
+    llm__neon_one_wide(&s.t3, w, x + 12);
+    return s;
+}
+
+// Columns 4*k .. 4*k + 3 of eight rows and four tokens.
+#define LLM__NEON_STEP(a, b, k)                                                           \
+    LLM__SDOT_LANE(s.t0.lo, a, x0, k); LLM__SDOT_LANE(s.t1.lo, a, x1, k);                 \
+    LLM__SDOT_LANE(s.t2.lo, a, x2, k); LLM__SDOT_LANE(s.t3.lo, a, x3, k);                 \
+    LLM__SDOT_LANE(s.t0.hi, b, x0, k); LLM__SDOT_LANE(s.t1.hi, b, x1, k);                 \
+    LLM__SDOT_LANE(s.t2.hi, b, x2, k); LLM__SDOT_LANE(s.t3.hi, b, x3, k)
+LLM__NEON_INLINE LLM__DOTPROD llm__neon_sums llm__neon_half_dot(llm__neon_sums s, const int32_t *w, const int32_t *x) {
+    const int8x16_t x0 = llm__neon_at(x), x1 = llm__neon_at(x + 4), x2 = llm__neon_at(x + 8), x3 = llm__neon_at(x + 12);
+    int8x16_t a = llm__neon_at(w), b = llm__neon_at(w + 16), c = llm__neon_at(w + 4), d = llm__neon_at(w + 20);
+    LLM__NEON_STEP(a, b, 0);
+    a = llm__neon_at(w + 8); b = llm__neon_at(w + 24);
+    LLM__NEON_STEP(c, d, 1);
+    c = llm__neon_at(w + 12); d = llm__neon_at(w + 28);
+    LLM__NEON_STEP(a, b, 2);
+    LLM__NEON_STEP(c, d, 3);
+    return s;
+}
+
+// Two rows and two tokens in a register: rows 0 1 and tokens 0 1 in t0.lo, rows 2 3 in t1.lo, 4 5 in t0.hi, 6 7 in t1.hi; tokens 2 3 in
+// t2 and t3.
+LLM__NEON_INLINE LLM__I8MM llm__neon_sums llm__neon_half_mmla(llm__neon_sums s, const int32_t *w, const int32_t *x) {
+    const int8x16_t x0 = llm__neon_at(x), x1 = llm__neon_at(x + 4), x2 = llm__neon_at(x + 8), x3 = llm__neon_at(x + 12);
+    const int8x16_t a = llm__neon_at(w), b = llm__neon_at(w + 8), c = llm__neon_at(w + 16), d = llm__neon_at(w + 24);
+    const int8x16_t a1 = llm__neon_at(w + 4), b1 = llm__neon_at(w + 12), c1 = llm__neon_at(w + 20), d1 = llm__neon_at(w + 28);
+    LLM__SMMLA(s.t0.lo, a, x0);  LLM__SMMLA(s.t2.lo, a, x2);  LLM__SMMLA(s.t1.lo, b, x0);  LLM__SMMLA(s.t3.lo, b, x2);
+    LLM__SMMLA(s.t0.hi, c, x0);  LLM__SMMLA(s.t2.hi, c, x2);  LLM__SMMLA(s.t1.hi, d, x0);  LLM__SMMLA(s.t3.hi, d, x2);
+    LLM__SMMLA(s.t0.lo, a1, x1); LLM__SMMLA(s.t2.lo, a1, x3); LLM__SMMLA(s.t1.lo, b1, x1); LLM__SMMLA(s.t3.lo, b1, x3);
+    LLM__SMMLA(s.t0.hi, c1, x1); LLM__SMMLA(s.t2.hi, c1, x3); LLM__SMMLA(s.t1.hi, d1, x1); LLM__SMMLA(s.t3.hi, d1, x3);
+    return s;
+}
+LLM__NEON_INLINE void llm__neon_two_by_rows(llm__neon_i8 *a, llm__neon_i8 *b) {
+    const llm__neon_i8 t = *a;
+    a->lo = vuzp1q_s32(t.lo, b->lo); a->hi = vuzp1q_s32(t.hi, b->hi);
+    b->lo = vuzp2q_s32(t.lo, b->lo); b->hi = vuzp2q_s32(t.hi, b->hi);
+}
+LLM__NEON_INLINE llm__neon_sums llm__neon_by_rows(llm__neon_sums s) {
+    llm__neon_two_by_rows(&s.t0, &s.t1);
+    llm__neon_two_by_rows(&s.t2, &s.t3);
+    return s;
+}
+
+LLM__NEON_INLINE llm__neon_i8 llm__neon_i8_at(const int32_t *p) { llm__neon_i8 r; r.lo = vld1q_s32(p); r.hi = vld1q_s32(p + 4); return r; }
+LLM__NEON_INLINE llm__neon_f8 llm__neon_f8_at(const float *p) { llm__neon_f8 r; r.lo = vld1q_f32(p); r.hi = vld1q_f32(p + 4); return r; }
+LLM__NEON_INLINE llm__neon_i8 llm__neon_weighted(llm__neon_i8 a, llm__neon_i8 a_by, llm__neon_i8 b, llm__neon_i8 b_by) {
+    a.lo = vmlaq_s32(vmulq_s32(a.lo, a_by.lo), b.lo, b_by.lo);
+    a.hi = vmlaq_s32(vmulq_s32(a.hi, a_by.hi), b.hi, b_by.hi);
+    return a;
+}
+// 32 columns, exact: under one scale, or halves weighted by small ones.
+LLM__NEON_INLINE llm__neon_sums llm__neon_block(llm__neon_half_fn half, llm__neon_order_fn order, bool halved, const llm__neon_panel *p,
+                                                const llm__neon_side *x) {
+    llm__neon_sums zero, a, b;
+    llm__neon_i8 first, second;
+    zero.t0.lo = zero.t0.hi = vdupq_n_s32(0);
+    zero.t1 = zero.t2 = zero.t3 = zero.t0;
+    a = half(zero, p->q[0], x->q[0]);
+    if (!halved) return order(half(a, p->q[1], x->q[1]));
+    a = order(a);
+    b = order(half(zero, p->q[1], x->q[1]));
+    first = llm__neon_i8_at(p->sub[0]);
+    second = llm__neon_i8_at(p->sub[1]);
+    a.t0 = llm__neon_weighted(a.t0, first, b.t0, second);
+    a.t1 = llm__neon_weighted(a.t1, first, b.t1, second);
+    a.t2 = llm__neon_weighted(a.t2, first, b.t2, second);
+    a.t3 = llm__neon_weighted(a.t3, first, b.t3, second);
+    return a;
+}
+
+typedef struct llm__neon_out { llm__neon_f8 t0, t1, t2, t3; } llm__neon_out;
+
+// The terms of N4 for eight rows and token c, a literal: with the scale, and with the minimum.
+#define LLM__NEON_TERM(c)                                                                                        \
+    f.t##c.lo = vfmaq_f32(f.t##c.lo, vmulq_laneq_f32(s.lo, d, c), vcvtq_f32_s32(i.t##c.lo));                     \
+    f.t##c.hi = vfmaq_f32(f.t##c.hi, vmulq_laneq_f32(s.hi, d, c), vcvtq_f32_s32(i.t##c.hi))
+#define LLM__NEON_MINIMUM(c)                                                                                     \
+    f.t##c.lo = vfmaq_laneq_f32(f.t##c.lo, vmulq_laneq_f32(s.lo, d, c), m, c);                                   \
+    f.t##c.hi = vfmaq_laneq_f32(f.t##c.hi, vmulq_laneq_f32(s.hi, d, c), m, c)
+#define LLM__NEON_MINIMA(c)                                                                                      \
+    f.t##c.lo = vfmaq_f32(f.t##c.lo, vmulq_laneq_f32(s.lo, d, c),                                                \
+                          vcvtq_f32_s32(vmlaq_laneq_s32(vmulq_laneq_s32(mn0.lo, z0, c), mn1.lo, z1, c)));        \
+    f.t##c.hi = vfmaq_f32(f.t##c.hi, vmulq_laneq_f32(s.hi, d, c),                                                \
+                          vcvtq_f32_s32(vmlaq_laneq_s32(vmulq_laneq_s32(mn0.hi, z0, c), mn1.hi, z1, c)))
+
+LLM__NEON_INLINE llm__neon_out llm__neon_add_block(llm__neon_out f, llm__neon_sums i, const llm__neon_panel *p, const llm__neon_side *x) {
+    const llm__neon_f8 s = llm__neon_f8_at(p->s);
+    const float32x4_t d = vld1q_f32(x->d);
+    LLM__NEON_TERM(0); LLM__NEON_TERM(1); LLM__NEON_TERM(2); LLM__NEON_TERM(3);
+    return f;
+}
+LLM__NEON_INLINE llm__neon_out llm__neon_add_minima(llm__neon_out f, bool halved, const llm__neon_panel *p, const llm__neon_side *x) {
+    const llm__neon_f8 s = llm__neon_f8_at(p->t);
+    const float32x4_t d = vld1q_f32(x->d);
+    if (!halved) {
+        const float32x4_t m = vld1q_f32(x->m);
+        LLM__NEON_MINIMUM(0); LLM__NEON_MINIMUM(1); LLM__NEON_MINIMUM(2); LLM__NEON_MINIMUM(3);
+    } else {
+        const int32x4_t z0 = vld1q_s32(x->s16[0]), z1 = vld1q_s32(x->s16[1]);
+        const llm__neon_i8 mn0 = llm__neon_i8_at(p->mn[0]), mn1 = llm__neon_i8_at(p->mn[1]);
+        LLM__NEON_MINIMA(0); LLM__NEON_MINIMA(1); LLM__NEON_MINIMA(2); LLM__NEON_MINIMA(3);
+    }
+    return f;
+}
+// n groups of eight rows x four tokens; the sums so far come from out and go back there. Fewer rows take the way over `part`.
+LLM__NEON_INLINE void llm__neon_tile(llm__neon_half_fn half, llm__neon_order_fn order, bool halved, const llm__neon_panel *p,
+                                     const llm__neon_tokens *k, uint32_t n, uint32_t row, uint32_t n_rows, bool begin, bool minima) {
+    const llm__neon_side *x = k->side;
+    float part[4][8], *o[4];
+    llm__neon_out f;
+    uint32_t c;
+    for (c = 0; c < 4; c++) {
+        o[c] = n_rows < 8 ? part[c] : k->out[c] + row;
+        if (begin) memset(o[c], 0, sizeof part[c]);
+        else if (n_rows < 8) memcpy(part[c], k->out[c] + row, n_rows * sizeof(float));
+    }
+    f.t0 = llm__neon_f8_at(o[0]); f.t1 = llm__neon_f8_at(o[1]); f.t2 = llm__neon_f8_at(o[2]); f.t3 = llm__neon_f8_at(o[3]);
+    for (; n; n--, p++, x++) {
+        f = llm__neon_add_block(f, llm__neon_block(half, order, halved, p, x), p, x);
+        if (minima) {
+            LLM__NEON_FORGET(x);
+            f = llm__neon_add_minima(f, halved, p, x);
+        }
+    }
+    llm__neon_store_f8(o[0], f.t0); llm__neon_store_f8(o[1], f.t1); llm__neon_store_f8(o[2], f.t2); llm__neon_store_f8(o[3], f.t3);
+    for (c = 0; n_rows < 8 && c < 4; c++) memcpy(k->out[c] + row, part[c], n_rows * sizeof(float));
+}
+#define LLM__NEON_TILES(isa, target, order)                                                                                         \
+    static target void llm__neon_dot32_##isa(const llm__neon_panel *p, const llm__neon_tokens *k, uint32_t n, uint32_t row,         \
+                                             uint32_t n_rows, bool begin, bool minima) {                                            \
+        llm__neon_tile(llm__neon_half_##isa, order, false, p, k, n, row, n_rows, begin, minima);                                    \
+    }                                                                                                                               \
+    static target void llm__neon_dot16x2_##isa(const llm__neon_panel *p, const llm__neon_tokens *k, uint32_t n, uint32_t row,       \
+                                               uint32_t n_rows, bool begin, bool minima) {                                          \
+        llm__neon_tile(llm__neon_half_##isa, order, true, p, k, n, row, n_rows, begin, minima);                                     \
+    }
+LLM__NEON_TILES(mul, , llm__neon_as_is)
+LLM__NEON_TILES(wide, , llm__neon_as_is)
+LLM__NEON_TILES(dot, LLM__DOTPROD, llm__neon_as_is)
+LLM__NEON_TILES(mmla, LLM__I8MM, llm__neon_by_rows)
+
+// Eight rows from the tile's row on, columns from group on, into a panel. Fewer than eight are first copied, the last one repeated.
+static void llm__neon_pack_rows(const llm__neon_type *y, llm__neon_pack_fn pack, bool pairs, llm__neon_scratch *s, llm__neon_panel *p,
+                                const llm__tile *t, uint32_t row, uint32_t group, uint32_t n) {
+    const uint8_t *w = t->w + (size_t)row * t->row_bytes + group / y->groups * y->block_bytes;
+    const size_t bytes = n / y->groups * y->block_bytes;
+    uint32_t r;
+    if (t->n_rows - row >= 8) {
+        pack(p, w, t->row_bytes, n, pairs);
+        return;
+    }
+    for (r = 0; r < 8; r++) memcpy(s->rows[r], w + LLM__MIN(r, t->n_rows - 1 - row) * t->row_bytes, bytes);
+    pack(p, s->rows[0], sizeof s->rows[0], n, pairs);
+}
+static void llm__neon_prefill(const llm__neon_type y, llm__neon_pack_fn pack, llm__neon_tile_fn tile, bool pairs, const llm__tile *t) {
+    llm__neon_scratch *s = (llm__neon_scratch *)t->panel;
+    const uint32_t n_groups = t->x->n / 32;
+    uint32_t row, group, token, i, n, n_panels;
+    for (row = 0; row < t->n_rows; row += LLM__NEON_PANELS * 8) {
+        n_panels = LLM__MIN((t->n_rows - row + 7) / 8, (uint32_t)LLM__NEON_PANELS);
+        for (group = 0; group < n_groups; group += n) {
+            n = LLM__MIN(n_groups - group, (uint32_t)LLM__NEON_BLOCKS);
+            for (i = 0; i < n_panels; i++) llm__neon_pack_rows(&y, pack, pairs, s, s->panel[i], t, row + i * 8, group, n);
+            for (token = 0; token < t->n_tokens; token += 4) {
+                llm__neon_gather(&s->tokens, t, token, group, n, y.minima, pairs);
+                for (i = 0; i < n_panels; i++)
+                    tile(s->panel[i], &s->tokens, n, row + i * 8, LLM__MIN(t->n_rows - row - i * 8, 8u), group == 0, y.minima);
+            }
+        }
+    }
+}
+
+// ---- the overlay ----
+
+//    name         |q|  groups, unrolled  micro-kernel  scales of a block  of a group
+#define LLM__NEON_FORMATS(X)                                             \
+    X(Q4_0, q4_0,  8,   1, 1,  dot32,    head,        whole)             \
+    X(Q4_1, q4_1,  15,  1, 1,  dot32,    head_min,    whole)             \
+    X(Q5_0, q5_0,  16,  1, 1,  dot32,    head,        whole)             \
+    X(Q5_1, q5_1,  31,  1, 1,  dot32,    head_min,    whole)             \
+    X(Q8_0, q8_0,  128, 1, 1,  dot32,    head,        whole)             \
+    X(Q2_K, q2_k,  3,   8, 4,  dot16x2,  super_q2_k,  halved_min)        \
+    X(Q3_K, q3_k,  4,   8, 4,  dot16x2,  super_q3_k,  halved)            \
+    X(Q4_K, q4_k,  15,  8, 2,  dot32,    super_k4,    scaled)            \
+    X(Q5_K, q5_k,  31,  8, 2,  dot32,    super_k4,    scaled)            \
+    X(Q6_K, q6_k,  32,  8, 4,  dot16x2,  super_q6_k,  halved)
+
+enum { LLM__NEON_dot32, LLM__NEON_dot16x2 };
+
+#define LLM__X(NAME, name, most_, groups_, run_, kernel_, scales_, group_)                                                              \
+    LLM__NEON_INLINE llm__neon_type llm__neon_type_##name(void) {                                                                       \
+        llm__neon_type y;                                                                                                               \
+        y.most = most_; y.minima = llm__types[LLM__##NAME].minima; y.halved = LLM__NEON_##kernel_ == LLM__NEON_dot16x2;                 \
+        y.block_bytes = sizeof(llm__##name); y.groups = groups_; y.run = run_;                                                          \
+        y.pair = llm__neon_##name; y.scales = llm__neon_##scales_; y.group = llm__neon_##group_;                                        \
+        return y;                                                                                                                       \
+    }                                                                                                                                   \
+    static void llm__neon_pack_##name(llm__neon_panel *p, const uint8_t *w, size_t row_bytes, uint32_t n_groups, bool pairs) {          \
+        llm__neon_pack(llm__neon_type_##name(), p, w, row_bytes, n_groups, pairs);                                                      \
+    }                                                                                                                                   \
+    static void llm__prefill_##name##_neon(const llm__tile *t) {                                                                        \
+        llm__neon_prefill(llm__neon_type_##name(), llm__neon_pack_##name,                                                               \
+                          LLM__NEON_FITS(8, most_) ? llm__neon_##kernel_##_mul : llm__neon_##kernel_##_wide, false, t);                 \
+    }                                                                                                                                   \
+    static void llm__prefill_##name##_dotprod(const llm__tile *t) {                                                                     \
+        llm__neon_prefill(llm__neon_type_##name(), llm__neon_pack_##name, llm__neon_##kernel_##_dot, false, t);                         \
+    }                                                                                                                                   \
+    static void llm__prefill_##name##_i8mm(const llm__tile *t) {                                                                        \
+        llm__neon_prefill(llm__neon_type_##name(), llm__neon_pack_##name, llm__neon_##kernel_##_mmla, true, t);                         \
+    }                                                                                                                                   \
+    static void llm__decode_##name##_neon(const llm__tile *t) {                                                                         \
+        if (t->n_rows < 8) llm__prefill_##name##_neon(t);                                                                               \
+        else llm__neon_decode(llm__neon_type_##name(), llm__neon_four_mul, t);                                                          \
+    }                                                                                                                                   \
+    static LLM__DOTPROD void llm__decode_##name##_dotprod(const llm__tile *t) {                                                         \
+        if (t->n_rows < 8) llm__prefill_##name##_dotprod(t);                                                                            \
+        else llm__neon_decode(llm__neon_type_##name(), llm__neon_four_dot, t);                                                          \
+    }
+LLM__NEON_FORMATS(LLM__X)
+#undef LLM__X
+
+static void llm__kernels_neon(llm__kernels *k) {
+    llm__vectors_neon(&k->v);
+    k->panel_rows = 8;
+    k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
+#define LLM__X(NAME, name, most, groups, run, kernel, scales, group)  \
+    k->decode[LLM__##NAME] = llm__decode_##name##_neon;               \
+    k->prefill[LLM__##NAME] = llm__prefill_##name##_neon;             \
+    k->accelerated[LLM__##NAME] = true;
+    LLM__NEON_FORMATS(LLM__X)
+#undef LLM__X
+}
+static void llm__kernels_neon_dotprod(llm__kernels *k) {
+    llm__kernels_neon(k);
+#define LLM__X(NAME, name, most, groups, run, kernel, scales, group)  \
+    k->decode[LLM__##NAME] = llm__decode_##name##_dotprod;            \
+    k->prefill[LLM__##NAME] = llm__prefill_##name##_dotprod;
+    LLM__NEON_FORMATS(LLM__X)
+#undef LLM__X
+}
+// Two tokens are two columns of SMMLA: with one there is nothing to gain.
+static void llm__kernels_neon_i8mm(llm__kernels *k) {
+    llm__kernels_neon_dotprod(k);
+#define LLM__X(NAME, name, most, groups, run, kernel, scales, group)  k->prefill[LLM__##NAME] = llm__prefill_##name##_i8mm;
+    LLM__NEON_FORMATS(LLM__X)
+#undef LLM__X
+}
+#endif
+
 // ---- which of them ---------------------------------------------------------------------------------------------------------
 
 // Scratch per worker for a matrix of n_cols columns, enough for every instruction set; 64-byte aligned.
@@ -6585,6 +7701,8 @@ static uint64_t llm__panel_bytes(uint32_t n_cols) {
     (void)n_cols;
 #if LLM__HAS_AVX2
     return (sizeof(llm__x86_scratch) + 63u) & ~(size_t)63;
+#elif LLM__HAS_NEON
+    return sizeof(llm__neon_scratch);
 #else
     return 64;
 #endif
@@ -6611,11 +7729,12 @@ static const char *llm__isa_name(llm_isa isa) {
 
 static bool llm__isa_compiled(llm_isa isa) {
     switch (isa) {
-    case LLM_ISA_SCALAR:      return true;
-    case LLM_ISA_AVX2:        return LLM__HAS_AVX2;
-    case LLM_ISA_AVX_VNNI:    return LLM__HAS_AVX_VNNI;
-    case LLM_ISA_AVX512_VNNI: return LLM__HAS_AVX512;
-    default:                  return false;
+    case LLM_ISA_SCALAR:       return true;
+    case LLM_ISA_AVX2:         return LLM__HAS_AVX2;
+    case LLM_ISA_AVX_VNNI:     return LLM__HAS_AVX_VNNI;
+    case LLM_ISA_AVX512_VNNI:  return LLM__HAS_AVX512;
+    case LLM_ISA_NEON: case LLM_ISA_NEON_DOTPROD: case LLM_ISA_NEON_I8MM: return LLM__HAS_NEON;
+    default:                   return false;
     }
 }
 
@@ -6670,12 +7789,18 @@ static bool llm__isa_on_cpu(llm_isa isa) {
     if (isa == LLM_ISA_AVX_VNNI) return has.avx_vnni || (LLM__HAS_AVX512 && has.avx512_vnni);
     if (isa == LLM_ISA_AVX512_VNNI) return has.avx512_vnni;
 #endif
+#if LLM__HAS_NEON
+    if (isa == LLM_ISA_NEON) return true;
+    if (isa == LLM_ISA_NEON_DOTPROD) return llm__os_arm_dotprod();
+    if (isa == LLM_ISA_NEON_I8MM) return llm__os_arm_dotprod() && llm__os_arm_i8mm();
+#endif
     return isa == LLM_ISA_SCALAR;
 }
 
 // The best first.
 static llm_isa llm__isa_best(void) {
-    static const llm_isa order[] = { LLM_ISA_AVX512_VNNI, LLM_ISA_AVX_VNNI, LLM_ISA_AVX2 };
+    static const llm_isa order[] = { LLM_ISA_AVX512_VNNI, LLM_ISA_AVX_VNNI, LLM_ISA_AVX2, LLM_ISA_NEON_I8MM, LLM_ISA_NEON_DOTPROD,
+                                     LLM_ISA_NEON };
     size_t i;
     for (i = 0; i < LLM__COUNT(order); i++)
         if (llm__isa_compiled(order[i]) && llm__isa_on_cpu(order[i])) return order[i];
@@ -6698,6 +7823,11 @@ static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *
 #endif
 #if LLM__HAS_AVX_VNNI
     if (isa == LLM_ISA_AVX_VNNI && llm__x86_detect().avx_vnni) llm__kernels_avx_vnni(k);
+#endif
+#if LLM__HAS_NEON
+    if (isa == LLM_ISA_NEON) llm__kernels_neon(k);
+    if (isa == LLM_ISA_NEON_DOTPROD) llm__kernels_neon_dotprod(k);
+    if (isa == LLM_ISA_NEON_I8MM) llm__kernels_neon_i8mm(k);
 #endif
     llm__kernels_floats(k);
     return llm__ok(e);

@@ -142,7 +142,9 @@ static options options_from(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX_VNNI, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON };
+#define X(id, name) id,
+    static const llm_isa isas[] = { LLM__ISAS(X) };
+#undef X
     const options o = options_from(argc, argv);
     uint64_t sum = 0;
     size_t i;
@@ -151,7 +153,7 @@ int main(int argc, char **argv) {
         for (type = 0; type < LLM__TYPE_COUNT; type++) {
             llm__kernels k;
             matrix m;
-            if (llm__kernels_pick(&k, isas[i], NULL) != LLM_OK || (*o.isa && strcmp(o.isa, llm__isa_name(isas[i])) != 0)) continue;
+            if (isas[i] == LLM_ISA_AUTO || llm__kernels_pick(&k, isas[i], NULL) != LLM_OK || (*o.isa && strcmp(o.isa, llm__isa_name(isas[i])) != 0)) continue;
             if (!llm__types[type].unpack || (*o.type && strcmp(o.type, llm__types[type].name) != 0)) continue;
             matrix_make(&m, type, &o);
             sum += measure(&k, &m, &o);

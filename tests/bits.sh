@@ -69,6 +69,13 @@ hashes() {
     fi
 }
 
+# refused LABEL EMULATOR ISA SENTENCE: $program does not start on an instruction set that the CPU lacks, and says so.
+refused() {
+    if said=$($2 "$program" --hashes --isa "$3" 2>&1); then code=1
+    else case $said in *"$4"*) code=0 ;; *) code=1 ;; esac; fi
+    verdict $code "$1: $4"
+}
+
 # A build that cannot keep the promise must say so, and must still answer.
 no_promise() {
     log=$out/$1.txt
@@ -108,8 +115,18 @@ if source=tests/test_forward.c build forward-clang-fast-math clang $std -O2 -ffa
     verdict $? "clang -O2 -ffast-math against the references: $(tail -n 1 "$out/forward-clang-fast-math.txt")"
 fi
 if command -v qemu-aarch64 > /dev/null 2>&1; then
-    build aarch64-O2 aarch64-linux-gnu-gcc $std -O2 -static && hashes "aarch64 -O2" qemu-aarch64 "$set_of_models"
-    [ $set_of_models = all ] && build aarch64-O3 aarch64-linux-gnu-gcc $std -O3 -static -ffast-math && hashes "aarch64 -O3 -ffast-math" qemu-aarch64 "$set_of_models" --hostile-fp
+    # Three CPUs, each with one instruction set more; what a CPU lacks is refused.
+    if build aarch64-O2 aarch64-linux-gnu-gcc $std -O2 -static; then
+        hashes "aarch64 cortex-a53 NEON" "qemu-aarch64 -cpu cortex-a53" "$set_of_models" --isa neon
+        hashes "aarch64 cortex-a76 dotprod" "qemu-aarch64 -cpu cortex-a76" "$set_of_models" --isa neon-dotprod
+        hashes "aarch64 max i8mm hostile fp" "qemu-aarch64 -cpu max" "$set_of_models" --isa neon-i8mm --hostile-fp --threads 2
+        refused "aarch64 cortex-a53" "qemu-aarch64 -cpu cortex-a53" neon-dotprod "NEON dotprod is not available"
+        refused "aarch64 cortex-a76" "qemu-aarch64 -cpu cortex-a76" neon-i8mm "NEON i8mm is not available"
+    fi
+    [ $set_of_models = all ] && build aarch64-O3 aarch64-linux-gnu-gcc $std -O3 -static -ffast-math &&
+        hashes "aarch64 -O3 -ffast-math" "qemu-aarch64 -cpu max" "$set_of_models" --hostile-fp
+    [ $set_of_models = all ] && build aarch64-scalar aarch64-linux-gnu-gcc $std -O2 -static -DLLM_NO_SIMD &&
+        hashes "aarch64 LLM_NO_SIMD" qemu-aarch64 committed
 else
     echo "skipped: aarch64: no qemu-aarch64"
 fi

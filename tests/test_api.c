@@ -271,6 +271,9 @@ static void words(void) {
     CHECK_EQ(llm_isa_usable((llm_isa)99), 0);
 #if defined(__x86_64__)
     CHECK_EQ(llm_isa_usable(LLM_ISA_NEON), 0);
+#elif LLM__HAS_NEON
+    CHECK_EQ(llm_isa_usable(LLM_ISA_NEON), 1);
+    CHECK_EQ(llm_isa_usable(LLM_ISA_AVX2), 0);
 #endif
 }
 
