@@ -4375,7 +4375,7 @@ LLM__LANE void llm__v_store_pairs_neon(float *p, llm__v16_neon even, llm__v16_ne
 
 //---- begin pass ----------------------------------------------------------------------------------------------------------------
 // Read once per instruction set. LLM__V(name) is that set's name, LLM__V16 its sixteen lanes, LLM__VT what a function needs in front,
-// LLM__VI the same for one that is part of a kernel.
+// LLM__VI the same for one that is part of a kernel, LLM__V_WIDE says that 32 registers hold sixteen lanes each.
 #if defined(LLM__PASS) && LLM__PASS == LLM__PASS_VECTORS
 
 LLM__VI LLM__V16 LLM__V(v_load_n)(const float *p, size_t n) {       // the other lanes are +0
@@ -4790,6 +4790,30 @@ LLM__VI void LLM__V(scores2)(float *s0, float *s1, const float *q0, const float 
         s1[j] = sums[2]; s1[j + 1] = sums[3];
     }
 }
+#if LLM__V_WIDE
+// Four positions instead of two, where there are registers for it: each load then serves two or four products. n is a multiple of 16.
+LLM__VI void LLM__V(scores2x4)(float *s0, float *s1, const float *q0, const float *q1, const uint8_t *k, size_t stride, uint32_t n,
+                               uint32_t lo, uint32_t hi, llm__elem elem, const uint8_t *ahead) {
+    uint32_t j, i;
+    for (j = lo & ~3u; j < hi; j += 4) {
+        const uint8_t *p0 = k + stride * LLM__MAX(j, lo), *p1 = k + stride * LLM__MIN(LLM__MAX(j + 1, lo), hi - 1);
+        const uint8_t *p2 = k + stride * LLM__MIN(LLM__MAX(j + 2, lo), hi - 1), *p3 = k + stride * LLM__MIN(j + 3, hi - 1);
+        LLM__V16 a0 = LLM__V(v_set)(0.0f), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0, v, w, x;
+        if (ahead) llm__fetch(ahead + stride * j, stride * 4);
+        for (i = 0; i < n; i += 16) {
+            const size_t at = i * LLM__ELEM_BYTES(elem);
+            v = LLM__V(v_load)(q0 + i);
+            w = LLM__V(v_load)(q1 + i);
+            x = LLM__V(v_load_elems)(p0 + at, elem); a0 = LLM__V(v_fma)(v, x, a0); b0 = LLM__V(v_fma)(w, x, b0);
+            x = LLM__V(v_load_elems)(p1 + at, elem); a1 = LLM__V(v_fma)(v, x, a1); b1 = LLM__V(v_fma)(w, x, b1);
+            x = LLM__V(v_load_elems)(p2 + at, elem); a2 = LLM__V(v_fma)(v, x, a2); b2 = LLM__V(v_fma)(w, x, b2);
+            x = LLM__V(v_load_elems)(p3 + at, elem); a3 = LLM__V(v_fma)(v, x, a3); b3 = LLM__V(v_fma)(w, x, b3);
+        }
+        LLM__V(v_sum4)(s0 + j, a0, a1, a2, a3);
+        LLM__V(v_sum4)(s1 + j, b0, b1, b2, b3);
+    }
+}
+#endif
 // Keys that are integers: sixteen positions in the lanes, block by block (N4). Positions that are not seen come along; soften drops them.
 LLM__VI void LLM__V(scores_q8)(float *s, const llm__query_q8 *q, const uint8_t *k, size_t stride, uint32_t n, uint32_t lo, uint32_t hi) {
     const int8_t *rows = (const int8_t *)k + LLM__Q8_SCALE_BYTES(n);
@@ -4898,6 +4922,30 @@ LLM__VI void LLM__V(values32x2)(float *o0, float *o1, float rescale0, float resc
     LLM__V(v_store)(o0, a00); LLM__V(v_store)(o0 + 16, a01);
     LLM__V(v_store)(o1, a10); LLM__V(v_store)(o1 + 16, a11);
 }
+#if LLM__V_WIDE
+LLM__VI void LLM__V(values64x2)(float *o0, float *o1, float rescale0, float rescale1, const float *b0, const float *b1, const uint8_t *v,
+                                size_t stride, uint32_t lo, uint32_t hi, llm__elem elem, const float *d, const uint8_t *ahead) {
+    LLM__V16 r = LLM__V(v_set)(rescale0), p, x, y;
+    LLM__V16 a0 = LLM__V(v_mul)(LLM__V(v_load)(o0), r), a1 = LLM__V(v_mul)(LLM__V(v_load)(o0 + 16), r);
+    LLM__V16 a2 = LLM__V(v_mul)(LLM__V(v_load)(o0 + 32), r), a3 = LLM__V(v_mul)(LLM__V(v_load)(o0 + 48), r), c0, c1, c2, c3;
+    const size_t step = 16 * LLM__ELEM_BYTES(elem);
+    uint32_t j;
+    r = LLM__V(v_set)(rescale1);
+    c0 = LLM__V(v_mul)(LLM__V(v_load)(o1), r); c1 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 16), r);
+    c2 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 32), r); c3 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 48), r);
+    for (j = lo, v += stride * lo; j < hi; j++, v += stride) {
+        if (ahead) llm__fetch(ahead + stride * j, stride);
+        x = LLM__V(v_set)(b0[j]);
+        y = LLM__V(v_set)(b1[j]);
+        p = LLM__V(v_value)(v, elem, d, j);                            a0 = LLM__V(v_fma)(x, p, a0); c0 = LLM__V(v_fma)(y, p, c0);
+        p = LLM__V(v_value)(v + step, elem, d, j);                     a1 = LLM__V(v_fma)(x, p, a1); c1 = LLM__V(v_fma)(y, p, c1);
+        p = LLM__V(v_value)(v + 2 * step, elem, d, j + LLM__PAGE);     a2 = LLM__V(v_fma)(x, p, a2); c2 = LLM__V(v_fma)(y, p, c2);
+        p = LLM__V(v_value)(v + 3 * step, elem, d, j + LLM__PAGE);     a3 = LLM__V(v_fma)(x, p, a3); c3 = LLM__V(v_fma)(y, p, c3);
+    }
+    LLM__V(v_store)(o0, a0); LLM__V(v_store)(o0 + 16, a1); LLM__V(v_store)(o0 + 32, a2); LLM__V(v_store)(o0 + 48, a3);
+    LLM__V(v_store)(o1, c0); LLM__V(v_store)(o1 + 16, c1); LLM__V(v_store)(o1 + 32, c2); LLM__V(v_store)(o1 + 48, c3);
+}
+#endif
 #define LLM__SCALES(i) (elem == LLM__HOST_Q8 ? d + (i) / 32 * LLM__PAGE : d)      // of the block that element i is in
 LLM__VI void LLM__V(values1)(float *o, float rescale, const float *b, const uint8_t *v, size_t stride, uint32_t n, uint32_t lo, uint32_t hi,
                                          llm__elem elem, const float *d, const uint8_t *ahead) {
@@ -4910,6 +4958,11 @@ LLM__VI void LLM__V(values1)(float *o, float rescale, const float *b, const uint
 LLM__VI void LLM__V(values2)(float *o0, float *o1, const float *rescale, const float *b0, const float *b1, const uint8_t *v, size_t stride,
                                          uint32_t n, uint32_t lo, uint32_t hi, llm__elem elem, const float *d, const uint8_t *ahead) {
     uint32_t i = 0;
+#if LLM__V_WIDE
+    for (; i + 64 <= n; i += 64)
+        LLM__V(values64x2)(o0 + i, o1 + i, rescale[0], rescale[1], b0, b1, v + i * LLM__ELEM_BYTES(elem), stride, lo, hi, elem,
+                           LLM__SCALES(i), i ? NULL : ahead);
+#endif
     for (; i + 32 <= n; i += 32)
         LLM__V(values32x2)(o0 + i, o1 + i, rescale[0], rescale[1], b0, b1, v + i * LLM__ELEM_BYTES(elem), stride, lo, hi, elem,
                            LLM__SCALES(i), i ? NULL : ahead);
@@ -4927,6 +4980,11 @@ LLM__VI void LLM__V(chunk_scores)(const llm__attend *a, const llm__query *q, uin
         if (lo[i] >= hi[i]) continue;
         if (!pair[i]) {
             LLM__V(scores1)(s[i], q[i].q, k, a->k_stride, a->head_dim_k, lo[i], hi[i], elem, ahead);
+#if LLM__V_WIDE
+        } else if (a->head_dim_k % 16 == 0) {
+            LLM__V(scores2x4)(s[i], s[i + 1], q[i].q, q[i + 1].q, k, a->k_stride, a->head_dim_k, lo[i], hi[i], elem, ahead);
+            i++;
+#endif
         } else {
             LLM__V(scores2)(s[i], s[i + 1], q[i].q, q[i + 1].q, k, a->k_stride, a->head_dim_k, lo[i], hi[i], elem, ahead);
             i++;
@@ -5093,22 +5151,26 @@ static void LLM__V(vectors)(llm__vectors *v) {
 #define LLM__VI       LLM__NOINLINE static                // sixteen floats are no register: inlined, they fill the stack
 #define LLM__V16      llm__v16
 #define LLM__V(name)  llm__##name##_scalar
+#define LLM__V_WIDE   0
 #include LLM__SELF
 #undef LLM__VT
 #undef LLM__VI
 #undef LLM__V16
 #undef LLM__V
+#undef LLM__V_WIDE
 
 #if LLM__HAS_AVX2
 #define LLM__VT       LLM__VT_AVX2
 #define LLM__VI       LLM__VI_AVX2
 #define LLM__V16      llm__v16_avx2
 #define LLM__V(name)  llm__##name##_avx2
+#define LLM__V_WIDE   0
 #include LLM__SELF
 #undef LLM__VT
 #undef LLM__VI
 #undef LLM__V16
 #undef LLM__V
+#undef LLM__V_WIDE
 #endif
 
 #if LLM__HAS_AVX512
@@ -5116,11 +5178,13 @@ static void LLM__V(vectors)(llm__vectors *v) {
 #define LLM__VI       LLM__VI_AVX512
 #define LLM__V16      llm__v16_avx512
 #define LLM__V(name)  llm__##name##_avx512
+#define LLM__V_WIDE   1
 #include LLM__SELF
 #undef LLM__VT
 #undef LLM__VI
 #undef LLM__V16
 #undef LLM__V
+#undef LLM__V_WIDE
 #endif
 
 #if LLM__HAS_NEON
@@ -5128,11 +5192,13 @@ static void LLM__V(vectors)(llm__vectors *v) {
 #define LLM__VI       LLM__LANE
 #define LLM__V16      llm__v16_neon
 #define LLM__V(name)  llm__##name##_neon
+#define LLM__V_WIDE   0
 #include LLM__SELF
 #undef LLM__VT
 #undef LLM__VI
 #undef LLM__V16
 #undef LLM__V
+#undef LLM__V_WIDE
 #endif
 #undef LLM__PASS
 
