@@ -5804,7 +5804,7 @@ LLM__RI __m256i LLM__R(each)(const void *a, const void *b) {     // the same fou
     memcpy(&y, b, 4);
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_set1_epi32(x)), _mm_set1_epi32(y), 1);
 }
-LLM__RI llm__avx2_pair LLM__R(tq1_0)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(tq1_0)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     llm__avx2_pair p;
     (void)s; (void)r; (void)c;
     if (i < 5) {
@@ -5924,13 +5924,13 @@ LLM__RI __m256i LLM__R(signs28)(const uint8_t *a, const uint8_t *b) {         //
     return LLM__R(even_signs)(_mm256_srlv_epi32(LLM__R(each)(a, b), _mm256_setr_epi32(0, 7, 14, 21, 0, 7, 14, 21)));
 }
 
-LLM__RI llm__avx2_pair LLM__R(iq2_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq2_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 8;
     const __m128i entries = LLM__R(entries)(llm__grid_iq2_xxs, a + at, b + at, 0, 0, 0, 0);
     (void)s; (void)r; (void)c;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(quads)(entries, 8, 25, 43, 0), LLM__R(signs28)(a + at + 4, b + at + 4)), 43);
 }
-LLM__RI llm__avx2_pair LLM__R(iq2_xs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq2_xs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const uint8_t *x = a + 2 + i * 16 + c * 8, *y = b + 2 + i * 16 + c * 8;
     const __m256i signs = LLM__R(even_signs)(_mm256_srli_epi32(_mm256_cvtepu16_epi32(LLM__R(eights)(x, y)), 9));
     const __m128i entries = LLM__R(grid4)(llm__grid_iq2_xs, llm__le16(x) & 511u, llm__le16(x + 2) & 511u, llm__le16(x + 4) & 511u,
@@ -5939,19 +5939,19 @@ LLM__RI llm__avx2_pair LLM__R(iq2_xs)(const uint8_t *a, const uint8_t *b, const 
     (void)s; (void)r;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(quads)(entries, 8, 25, 43, 0), signs), 43);
 }
-LLM__RI llm__avx2_pair LLM__R(iq2_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq2_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 2 + (size_t)c, at = 2 + j * 4;
     const __m128i entries = LLM__R(entries)(llm__grid_iq2_s, a + at, b + at, a[66 + j], b[66 + j], 2, 3);
     (void)s; (void)r;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(quads)(entries, 8, 25, 43, 0), LLM__R(apart)(a + at + 32, b + at + 32)), 43);
 }
-LLM__RI llm__avx2_pair LLM__R(iq3_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq3_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 8, signs = 66 + i * 4;
     const __m128i x = LLM__R(grid8)(llm__grid_iq3_xxs, a + at, 0), y = LLM__R(grid8)(llm__grid_iq3_xxs, b + at, 0);
     (void)s; (void)r; (void)c;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(eighths)(x, y, llm__iq3_xxs_values), LLM__R(signs28)(a + signs, b + signs)), 62);
 }
-LLM__RI llm__avx2_pair LLM__R(iq3_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq3_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 8, signs = 74 + i * 4;
     const __m128i x = LLM__R(grid8)(llm__grid_iq3_s, a + at, a[66 + i]), y = LLM__R(grid8)(llm__grid_iq3_s, b + at, b[66 + i]);
     (void)s; (void)r; (void)c;
@@ -5966,13 +5966,13 @@ LLM__RI llm__avx2_pair LLM__R(thirds)(__m128i entries, __m256i high, __m256i to_
     return LLM__R(or)(p, q);
 }
 LLM__RI __m256i LLM__R(each16)(uint32_t a, uint32_t b) { return LLM__R(each)(&a, &b); }
-LLM__RI llm__avx2_pair LLM__R(iq1_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq1_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 4;
     const uint32_t x = llm__le16(a + 34 + i * 2), y = llm__le16(b + 34 + i * 2);
     (void)s; (void)r; (void)c;
     return LLM__R(thirds)(LLM__R(entries)(llm__grid_iq1, a + at, b + at, x, y, 3, 7), LLM__R(each16)(x, y), _mm256_set1_epi32(14));
 }
-LLM__RI llm__avx2_pair LLM__R(iq1_m)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq1_m)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 2 + (size_t)c, at = j * 4;
     const uint32_t x = llm__le16(a + 32 + j * 2), y = llm__le16(b + 32 + j * 2);
     (void)s; (void)r;
@@ -6479,6 +6479,7 @@ static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
 #define LLM__PASS LLM__PASS_ROWS
 #define LLM__RT       LLM__AVX2
 #define LLM__RI       LLM__X86_INLINE LLM__RT
+#define LLM__RN       static LLM__NOINLINE LLM__UNUSED LLM__RT
 #define LLM__R(name)  llm__r_##name##_avx2
 #define LLM__R_EVEX   0
 #define LLM__R_FORMATS  LLM__X86_FORMATS
@@ -6516,15 +6517,14 @@ static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
 #undef LLM__R_DOT
 #endif
 #undef LLM__RI
+#undef LLM__RN
 #undef LLM__PASS
 
 // ---- packing a panel: AVX2, for all of them ----
 
 LLM__AVX2_INLINE void llm__avx2_store(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
 // 16 columns: [row][k / 4] -> [k / 4][row]
-LLM__AVX2_INLINE void llm__avx2_pack_half(uint8_t *out, __m256i a, __m256i b, __m256i c, __m256i d) {
-    llm__avx2_rows r;
-    r.v[0] = a; r.v[1] = b; r.v[2] = c; r.v[3] = d;
+LLM__AVX2_INLINE void llm__avx2_pack_half(uint8_t *out, llm__avx2_rows r) {
     r = llm__r_transpose_avx2(r);
     llm__avx2_store(out, r.v[0]);       llm__avx2_store(out + 128, r.v[1]);
     llm__avx2_store(out + 256, r.v[2]); llm__avx2_store(out + 384, r.v[3]);
@@ -6539,11 +6539,15 @@ LLM__AVX2_INLINE void llm__avx2_unsign(uint8_t *low, uint8_t *high, bool nibbles
 LLM__AVX2_INLINE void llm__avx2_pack_group(const llm__avx2_type y, llm__panel *p, uint32_t h, const uint8_t *w, size_t rb,
                                            const llm__avx2_scales *scales, uint32_t i, int c, bool nibbles) {
     const llm__avx2_group g = y.group(scales, i, c);
-    const llm__avx2_pair r0 = y.pair(w, w + 4 * rb, scales, 0, i, c), r1 = y.pair(w + rb, w + 5 * rb, scales, 1, i, c);
-    const llm__avx2_pair r2 = y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), r3 = y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c);
-    int k;
-    llm__avx2_pack_half(p->q[0] + h * 32, r0.lo, r1.lo, r2.lo, r3.lo);
-    llm__avx2_pack_half(p->q[4] + h * 32, r0.hi, r1.hi, r2.hi, r3.hi);
+    llm__avx2_rows lo, hi;
+    int r, k;
+    for (r = 0; r < 4; r++, w += rb) {
+        const llm__avx2_pair v = y.pair(w, w + 4 * rb, scales, r, i, c);
+        lo.v[r] = v.lo;
+        hi.v[r] = v.hi;
+    }
+    llm__avx2_pack_half(p->q[0] + h * 32, lo);
+    llm__avx2_pack_half(p->q[4] + h * 32, hi);
     if (y.kind == LLM__AVX2_BYTE) for (k = 0; k < 8; k++) llm__avx2_unsign(p->q[k] + h * 32, p->high[k] + h * 32, nibbles);
     _mm256_storeu_ps(p->s + h * 8, g.s);
     _mm256_storeu_ps(p->t + h * 8, g.t);
@@ -6559,12 +6563,8 @@ LLM__AVX2_INLINE void llm__avx2_pack(const llm__avx2_type y, llm__panel *p, uint
     for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
         llm__avx2_scales scales;
         y.scales(w, rb, &scales);
-        for (i = 0; i < y.groups / y.run; i++) {
-            llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 0, nibbles);
-            if (y.run > 1) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 1, nibbles);
-            if (y.run > 2) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 2, nibbles);
-            if (y.run > 2) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 3, nibbles);
-        }
+        for (i = 0; i < y.groups; i++)
+            llm__avx2_pack_group(y, p++, h, w, rb, &scales, i / y.run, (int)(i % y.run), nibbles);
     }
 }
 
