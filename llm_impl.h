@@ -5397,6 +5397,7 @@ typedef void (*llm__x86_tile_fn)(const llm__panel *p, const llm__token_group *k,
 typedef void (*llm__x86_pack_fn)(llm__panel *p, uint32_t h, const uint8_t *w, size_t rb, uint32_t n_groups, bool nibbles);
 
 typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // one per token
+typedef llm__avx2_four (*llm__avx2_isums_fn)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros);
 
 // GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; this pins down a running sum.
 #if LLM__GNUC
@@ -6153,7 +6154,7 @@ LLM__RI __m256 LLM__R(decode_group)(const llm__avx2_type y, __m256 acc, const ui
     return _mm256_fmadd_ps(_mm256_mul_ps(g.t, da), _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, g.mn)), acc);
 }
 
-// One stored block.
+// One stored block; and one that is a single group, where nothing else needs to be inlined and thrown away again.
 LLM__RI __m256 LLM__R(decode_block)(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, llm__avx2_input x) {
     llm__avx2_scales scales;
     uint32_t i;
@@ -6166,6 +6167,11 @@ LLM__RI __m256 LLM__R(decode_block)(const llm__avx2_type y, __m256 acc, const ui
         x.q += 32 * y.run; x.d += y.run; x.s16 += 2 * y.run;
     }
     return acc;
+}
+LLM__RI __m256 LLM__R(decode_short)(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, const llm__avx2_input *x) {
+    llm__avx2_scales scales;
+    y.scales(w, rb, &scales);
+    return LLM__R(decode_group)(y, acc, w, rb, &scales, 0, 0, x);
 }
 
 // Eight rows times one token. Short blocks go two at a time: half the pointers to move.
@@ -6182,8 +6188,8 @@ LLM__RI void LLM__R(decode8)(const llm__avx2_type y, const uint8_t *w, size_t rb
         llm__avx2_input next = x;
         next.q += 32; next.d += 1; next.s16 += 2;
         ahead = llm__avx2_fetch(ahead, y.block_bytes * 16);
-        acc = LLM__R(decode_block)(y, acc, w, rb, x);
-        acc = LLM__R(decode_block)(y, acc, w + y.block_bytes, rb, next);
+        acc = LLM__R(decode_short)(y, acc, w, rb, &x);
+        acc = LLM__R(decode_short)(y, acc, w + y.block_bytes, rb, &next);
         x.q += 64; x.d += 2; x.s16 += 4;
     }
     for (; b < n_groups; b += y.groups, w += y.block_bytes) {
@@ -6223,7 +6229,10 @@ LLM__RI void LLM__R(decode)(const llm__avx2_type y, const llm__tile *t) {
         y.pair = LLM__R(name); y.scales = LLM__R(scales_); y.group = LLM__R(group_);                         \
         return y;                                                                                            \
     }                                                                                                        \
-    static LLM__RT void LLM__R(decode_##name)(const llm__tile *t) { LLM__R(decode)(LLM__R(type_##name)(), t); }
+    static LLM__RT void LLM__R(decode_##name)(const llm__tile *t) {                                          \
+        if (t->n_rows < 8) llm__##name##_matmul(t);                                                          \
+        else LLM__R(decode)(LLM__R(type_##name)(), t);                                                       \
+    }
 LLM__R_FORMATS(LLM__X)
 #undef LLM__X
 #undef LLM__R_ZERO
@@ -6249,23 +6258,21 @@ LLM__RI llm__avx2_four LLM__R(4steps)(llm__avx2_four a, const uint8_t *w, const 
 LLM__RI __m256i LLM__R(scaled_sum)(__m256i a, __m256i sub0, __m256i b, __m256i sub1) {
     return _mm256_add_epi32(_mm256_mullo_epi32(a, sub0), _mm256_mullo_epi32(b, sub1));
 }
-LLM__RI llm__avx2_four LLM__R(dot32)(llm__avx2_four a, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
-    a = LLM__R(4steps)(a, p->q[0] + h * 32, x, at);
-    return LLM__R(4steps)(a, p->q[4] + h * 32, x, at + 16);
+LLM__RI llm__avx2_four LLM__R(isums_whole)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    zeros = LLM__R(4steps)(zeros, p->q[0] + h * 32, x, at);
+    return LLM__R(4steps)(zeros, p->q[4] + h * 32, x, at + 16);
 }
-LLM__RI llm__avx2_four LLM__R(dot16x2)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
+LLM__RI llm__avx2_four LLM__R(isums_halves)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
     const __m256i sub0 = _mm256_srai_epi32(llm__avx2_load(p->sub[0] + h * 16), 16);
     const __m256i sub1 = _mm256_srai_epi32(llm__avx2_load(p->sub[1] + h * 16), 16);
     llm__avx2_four a, b;
+    (void)zeros;
     a.v0 = a.v1 = a.v2 = a.v3 = _mm256_setzero_si256();
     b = LLM__R(4steps)(a, p->q[4] + h * 32, x, at + 16);
     a = LLM__R(4steps)(a, p->q[0] + h * 32, x, at);
     a.v0 = LLM__R(scaled_sum)(a.v0, sub0, b.v0, sub1); a.v1 = LLM__R(scaled_sum)(a.v1, sub0, b.v1, sub1);
     a.v2 = LLM__R(scaled_sum)(a.v2, sub0, b.v2, sub1); a.v3 = LLM__R(scaled_sum)(a.v3, sub0, b.v3, sub1);
     return a;
-}
-LLM__RI llm__avx2_four LLM__R(isums)(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
-    return kind < LLM__AVX2_SMALL ? LLM__R(dot32)(zeros, p, h, x, at) : LLM__R(dot16x2)(p, h, x, at);
 }
 #else
 LLM__RI llm__avx2_four llm__avx2_step(const uint8_t *w, const int8_t *const *x, uint32_t at) {
@@ -6355,34 +6362,40 @@ LLM__RI llm__avx2_four LLM__R(1step)(const llm__panel *p, uint32_t h, const int8
     return llm__avx2_widen(llm__avx2_step(p->q[g] + h * 32, x, at + g * 4), llm__avx2_load(p->sub[g / 4] + h * 16));
 }
 
-// 32 columns of eight rows (quarter h of a panel) x 4 tokens, exact, zero not yet subtracted.
-LLM__RI llm__avx2_four llm__avx2_block(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
+// 32 columns of eight rows (quarter h of a panel) x 4 tokens, exact; from `zeros` on, for whole groups. Halves do not need them.
+LLM__RI llm__avx2_four LLM__R(isums_nibble)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    return llm__avx2_add32(llm__avx2_widen(llm__avx2_8steps(p->q[0] + h * 32, x, at), _mm256_set1_epi16(1)), zeros);
+}
+LLM__RI llm__avx2_four LLM__R(isums_five)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
     const __m256i ones = _mm256_set1_epi16(1);
     const uint8_t *q = p->q[0] + h * 32;
-    if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widen(llm__avx2_8steps(q, x, at), ones);
-    if (kind == LLM__AVX2_FIVE)
-        return llm__avx2_add32(llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), ones),
-                               llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), ones));
-    if (kind == LLM__AVX2_BYTE) return llm__avx2_bytes(q, p->high[0] + h * 32, x, at);
-    if (kind == LLM__AVX2_SMALL) {
-        llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), llm__avx2_load(p->sub[0] + h * 16));
-        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), llm__avx2_load(p->sub[1] + h * 16)));
-    }
-    if (kind == LLM__AVX2_SEVEN) {
-        llm__avx2_four r = llm__avx2_add32(LLM__R(1step)(p, h, x, at, 0), LLM__R(1step)(p, h, x, at, 1));
-        r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 2)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 3));
-        r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 4)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 5));
-        return llm__avx2_add32(llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 6)), LLM__R(1step)(p, h, x, at, 7));
-    } else {
-        const __m256i sub0 = llm__avx2_load(p->sub[0] + h * 16), sub1 = llm__avx2_load(p->sub[1] + h * 16);
-        llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(q, x, at, 0), sub0);
-        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 2), sub0));
-        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 4), sub1));
-        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 6), sub1));
-    }
+    const llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), ones);
+    return llm__avx2_add32(llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), ones)), zeros);
 }
-LLM__RI llm__avx2_four LLM__R(isums)(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
-    return kind < LLM__AVX2_SMALL ? llm__avx2_add32(llm__avx2_block(kind, p, h, x, at), zeros) : llm__avx2_block(kind, p, h, x, at);
+LLM__RI llm__avx2_four LLM__R(isums_byte)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    return llm__avx2_add32(llm__avx2_bytes(p->q[0] + h * 32, p->high[0] + h * 32, x, at), zeros);
+}
+LLM__RI llm__avx2_four LLM__R(isums_small)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    const uint8_t *q = p->q[0] + h * 32;
+    const llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), llm__avx2_load(p->sub[0] + h * 16));
+    (void)zeros;
+    return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), llm__avx2_load(p->sub[1] + h * 16)));
+}
+LLM__RI llm__avx2_four LLM__R(isums_six)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    const __m256i sub0 = llm__avx2_load(p->sub[0] + h * 16), sub1 = llm__avx2_load(p->sub[1] + h * 16);
+    const uint8_t *q = p->q[0] + h * 32;
+    llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(q, x, at, 0), sub0);
+    (void)zeros;
+    r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 2), sub0));
+    r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 4), sub1));
+    return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 6), sub1));
+}
+LLM__RI llm__avx2_four LLM__R(isums_seven)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    llm__avx2_four r = llm__avx2_add32(LLM__R(1step)(p, h, x, at, 0), LLM__R(1step)(p, h, x, at, 1));
+    (void)zeros;
+    r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 2)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 3));
+    r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 4)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 5));
+    return llm__avx2_add32(llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 6)), LLM__R(1step)(p, h, x, at, 7));
 }
 #endif
 
@@ -6397,43 +6410,44 @@ LLM__RI llm__avx2_four LLM__R(zeros)(bool any, const llm__side *side, uint32_t c
     z.v3 = _mm256_madd_epi16(llm__avx2_four_bytes(side->s16[c + 3]), minus_zero);
     return z;
 }
-LLM__RI void LLM__R(tile)(int kind, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t row, uint32_t n_rows) {
+LLM__RI void LLM__R(tile)(llm__avx2_isums_fn isums, bool halves, bool minima, const llm__panel *p, const llm__token_group *k,
+                          uint32_t row, uint32_t n_rows) {
     const __m256i minus_zero = _mm256_set1_epi16((short)-k->zero);
     uint32_t c, h, b;
     for (c = 0; c < k->n; c += 4)
         for (h = 0; h * 8 < n_rows; h++) {
             llm__avx2_sums f = llm__avx2_sums_from(k, c, row + h * 8, n_rows - h * 8);
             for (b = 0; b < k->n_groups; b++) {
-                const llm__avx2_four z = LLM__R(zeros)(kind < LLM__AVX2_SMALL && !minima, &k->side[b], c, minus_zero);
-                const llm__avx2_four i = LLM__R(isums)(kind, p + b, h, k->q + c, b * 32, z);
-                f = llm__avx2_terms(kind >= LLM__AVX2_SMALL, minima, f, i, p + b, h, &k->side[b], c);
+                const llm__avx2_four z = LLM__R(zeros)(!halves && !minima, &k->side[b], c, minus_zero);
+                const llm__avx2_four i = isums(p + b, h, k->q + c, b * 32, z);
+                f = llm__avx2_terms(halves, minima, f, i, p + b, h, &k->side[b], c);
             }
             llm__avx2_sums_to(k, c, row + h * 8, n_rows - h * 8, f);
         }
 }
-#define LLM__R_TILE(name, kind, minima)                                                                                    \
+#define LLM__R_TILE(name, isums, halves, minima)                                                                                    \
     static LLM__RT void LLM__R(name)(const llm__panel *p, const llm__token_group *k, uint32_t row, uint32_t n_rows) {      \
-        LLM__R(tile)(kind, minima, p, k, row, n_rows);                                                                     \
+        LLM__R(tile)(LLM__R(isums), halves, minima, p, k, row, n_rows);                                                                     \
     }
 #ifdef LLM__R_DOT
-LLM__R_TILE(tile_whole, LLM__AVX2_NIBBLE, false)
-LLM__R_TILE(tile_whole_min, LLM__AVX2_NIBBLE, true)
-LLM__R_TILE(tile_halves, LLM__AVX2_SMALL, false)
-LLM__R_TILE(tile_halves_min, LLM__AVX2_SMALL, true)
+LLM__R_TILE(tile_whole, isums_whole, false, false)
+LLM__R_TILE(tile_whole_min, isums_whole, false, true)
+LLM__R_TILE(tile_halves, isums_halves, true, false)
+LLM__R_TILE(tile_halves_min, isums_halves, true, true)
 static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
     if (kind < LLM__AVX2_SMALL) return minima ? LLM__R(tile_whole_min) : LLM__R(tile_whole);
     return minima ? LLM__R(tile_halves_min) : LLM__R(tile_halves);
 }
 #else
-LLM__R_TILE(tile_nibble, LLM__AVX2_NIBBLE, false)
-LLM__R_TILE(tile_nibble_min, LLM__AVX2_NIBBLE, true)
-LLM__R_TILE(tile_five, LLM__AVX2_FIVE, false)
-LLM__R_TILE(tile_five_min, LLM__AVX2_FIVE, true)
-LLM__R_TILE(tile_byte, LLM__AVX2_BYTE, false)
-LLM__R_TILE(tile_small, LLM__AVX2_SMALL, false)
-LLM__R_TILE(tile_small_min, LLM__AVX2_SMALL, true)
-LLM__R_TILE(tile_six, LLM__AVX2_SIX, false)
-LLM__R_TILE(tile_seven, LLM__AVX2_SEVEN, false)
+LLM__R_TILE(tile_nibble, isums_nibble, false, false)
+LLM__R_TILE(tile_nibble_min, isums_nibble, false, true)
+LLM__R_TILE(tile_five, isums_five, false, false)
+LLM__R_TILE(tile_five_min, isums_five, false, true)
+LLM__R_TILE(tile_byte, isums_byte, false, false)
+LLM__R_TILE(tile_small, isums_small, true, false)
+LLM__R_TILE(tile_small_min, isums_small, true, true)
+LLM__R_TILE(tile_six, isums_six, true, false)
+LLM__R_TILE(tile_seven, isums_seven, true, false)
 // Where each half has its own scale there are two terms for 32 columns. Rare enough to be AVX2 for all.
 LLM__RI __m256 LLM__R(own_term)(__m256 acc, __m256i isum, const llm__panel *p, uint32_t h, const llm__side *side, uint32_t c, int half,
                                 int zero) {
@@ -6768,75 +6782,65 @@ static void llm__x86_prefill(const llm__tile *t, const llm__x86_recipe *y) {
 LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 
-// Prefill and decode of one type under one name. The few rows that are too few for decode are not worth a kernel of their own.
-#define LLM__X86_MATMULS(isa, NAME, name, decode, tile_of, nibbles)              \
+#define LLM__X86_PREFILL(isa, name, tile_of, nibbles)                            \
     static void llm__prefill_##name##_##isa(const llm__tile *t) {                \
         const llm__x86_recipe y = llm__recipe_##name(tile_of, nibbles);          \
         llm__x86_prefill(t, &y);                                                 \
-    }                                                                            \
-    static void llm__decode_##name##_##isa(const llm__tile *t) {                 \
-        if (t->n_rows < 8) llm__matmul_card(t, LLM__##NAME);                     \
-        else decode(t);                                                          \
     }
-#define LLM__X86_SET(isa, NAME, name)                                            \
-    k->decode[LLM__##NAME] = llm__decode_##name##_##isa;                         \
-    k->prefill[LLM__##NAME] = llm__prefill_##name##_##isa;                       \
-    k->accelerated[LLM__##NAME] = true;
 
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
-    LLM__X86_MATMULS(avx2, NAME, name, llm__r_decode_##name##_avx2, llm__r_tile_of_avx2, true)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_PREFILL(avx2, name, llm__r_tile_of_avx2, true)
 LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 static void llm__kernels_avx2(llm__kernels *k) {
     llm__vectors_avx2(&k->v);
     k->panel_rows = 8;
     k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx2, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)      \
+    k->decode[LLM__##NAME] = llm__r_decode_##name##_avx2;                   \
+    k->prefill[LLM__##NAME] = llm__prefill_##name##_avx2;                   \
+    k->accelerated[LLM__##NAME] = true;
     LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 }
 
+// Laid over AVX2, whose decode the rare types keep.
 #if LLM__HAS_AVX_VNNI
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
-    LLM__X86_MATMULS(avx_vnni, NAME, name, llm__r_decode_##name##_avx_vnni, llm__r_tile_of_avx_vnni, false)
-LLM__X86_COMMON_FORMATS(LLM__X)
-#undef LLM__X
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
-    LLM__X86_MATMULS(avx_vnni, NAME, name, llm__r_decode_##name##_avx2, llm__r_tile_of_avx_vnni, false)
-LLM__X86_RARE_FORMATS(LLM__X)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_PREFILL(avx_vnni, name, llm__r_tile_of_avx_vnni, false)
+LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 static void llm__kernels_avx_vnni(llm__kernels *k) {
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx_vnni, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->prefill[LLM__##NAME] = llm__prefill_##name##_avx_vnni;
     LLM__X86_FORMATS(LLM__X)
+#undef LLM__X
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->decode[LLM__##NAME] = llm__r_decode_##name##_avx_vnni;
+    LLM__X86_COMMON_FORMATS(LLM__X)
 #undef LLM__X
 }
 #endif
 
 #if LLM__HAS_AVX512
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)                                           \
-    LLM__X86_MATMULS(evex, NAME, name, llm__r_decode_##name##_evex, llm__r_tile_of_evex, false)              \
-    LLM__X86_MATMULS(avx512, NAME, name, llm__r_decode_##name##_evex, llm__avx512_tile_of, false)
-LLM__X86_COMMON_FORMATS(LLM__X)
-#undef LLM__X
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)                                           \
-    LLM__X86_MATMULS(evex, NAME, name, llm__r_decode_##name##_avx2, llm__r_tile_of_evex, false)              \
-    LLM__X86_MATMULS(avx512, NAME, name, llm__r_decode_##name##_avx2, llm__avx512_tile_of, false)
-LLM__X86_RARE_FORMATS(LLM__X)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)       \
+    LLM__X86_PREFILL(evex, name, llm__r_tile_of_evex, false)                 \
+    LLM__X86_PREFILL(avx512, name, llm__avx512_tile_of, false)
+LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 static void llm__kernels_evex(llm__kernels *k) {
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(evex, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->prefill[LLM__##NAME] = llm__prefill_##name##_evex;
     LLM__X86_FORMATS(LLM__X)
+#undef LLM__X
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->decode[LLM__##NAME] = llm__r_decode_##name##_evex;
+    LLM__X86_COMMON_FORMATS(LLM__X)
 #undef LLM__X
 }
 static void llm__kernels_avx512(llm__kernels *k) {
+    llm__kernels_evex(k);
     llm__vectors_avx512(&k->v);
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx512, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->prefill[LLM__##NAME] = llm__prefill_##name##_avx512;
     LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 }
 #endif
-#undef LLM__X86_SET
-#undef LLM__X86_MATMULS
+#undef LLM__X86_PREFILL
 #endif
 
 // ---- neon ------------------------------------------------------------------------------------------------------------------
