@@ -4950,9 +4950,28 @@ LLM__VI void LLM__V(chunk_values)(const llm__attend *a, const llm__query *q, uin
         ahead = NULL;
     }
 }
+// Once per kind of element, so that the loops know it.
+#define LLM__X(name, elem)                                                                                                           \
+    static LLM__NOINLINE LLM__VT void LLM__V(chunk_scores_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q, const uint8_t *k,       \
+                                                    float (*s)[LLM__PAGE], const uint32_t *lo, const uint32_t *hi, const bool *pair, \
+                                                    const uint8_t *ahead) {                                                          \
+        LLM__V(chunk_scores)(a, q, n_q, k, s, lo, hi, pair, elem, ahead);                                                            \
+    }
+LLM__X(f32, LLM__HOST_F32)
+LLM__X(f16, LLM__HOST_F16)
+#undef LLM__X
+#define LLM__X(name, elem)                                                                                                           \
+    static LLM__NOINLINE LLM__VT void LLM__V(chunk_values_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q, const uint8_t *v,       \
+                                                    float (*s)[LLM__PAGE], const float *rescale, const uint32_t *lo,                 \
+                                                    const uint32_t *hi, const bool *pair, const float *d, const uint8_t *ahead) {    \
+        LLM__V(chunk_values)(a, q, n_q, v, s, rescale, lo, hi, pair, elem, d, ahead);                                                \
+    }
+LLM__X(f32, LLM__HOST_F32)
+LLM__X(f16, LLM__HOST_F16)
+LLM__X(q8,  LLM__HOST_Q8)
+#undef LLM__X
 // One chunk of 64 positions for up to four queries. whole: the queries as integers, for keys that are integers.
-LLM__VI void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm__query_q8 *whole, uint32_t n_q, uint32_t base,
-                           llm__elem k_elem, llm__elem v_elem) {
+static LLM__VT void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm__query_q8 *whole, uint32_t n_q, uint32_t base) {
     const uint8_t *k = (const uint8_t *)a->k[base / LLM__PAGE - a->page0];
     const uint8_t *v = (const uint8_t *)a->v[base / LLM__PAGE - a->page0];
     const uint8_t *next_k = base / LLM__PAGE - a->page0 + 1 < a->n_pages ? (const uint8_t *)a->k[base / LLM__PAGE - a->page0 + 1] : NULL;
@@ -4966,8 +4985,9 @@ LLM__VI void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm_
     }
     for (i = 0; i < n_q; i++)
         pair[i] = !(i && pair[i - 1]) && i + 1 < n_q && lo[i] < hi[i] && lo[i] == lo[i + 1] && hi[i] == hi[i + 1];
-    if (k_elem != LLM__HOST_Q8) LLM__V(chunk_scores)(a, q, n_q, k, s, lo, hi, pair, k_elem, v);
-    for (i = 0; k_elem == LLM__HOST_Q8 && i < n_q; i++)
+    if (a->k_elem == LLM__HOST_F32) LLM__V(chunk_scores_f32)(a, q, n_q, k, s, lo, hi, pair, v);
+    if (a->k_elem == LLM__HOST_F16) LLM__V(chunk_scores_f16)(a, q, n_q, k, s, lo, hi, pair, v);
+    for (i = 0; a->k_elem == LLM__HOST_Q8 && i < n_q; i++)
         if (lo[i] < hi[i]) LLM__V(scores_q8)(s[i], &whole[i], k, a->k_stride, a->head_dim_k, lo[i], hi[i]);
     for (i = 0; i < n_q; i++) {
         bool first = q[i].begin >= base;
@@ -4975,40 +4995,25 @@ LLM__VI void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm_
         if (first) memset(q[i].out->o, 0, a->head_dim_v * sizeof(float));
         rescale[i] = LLM__V(soften)(s[i], lo[i], hi[i], a, q[i].out, first);
     }
-    if (v_elem == LLM__HOST_Q8) {
+    if (a->v_elem == LLM__HOST_F32) LLM__V(chunk_values_f32)(a, q, n_q, v, s, rescale, lo, hi, pair, NULL, next_k);
+    if (a->v_elem == LLM__HOST_F16) LLM__V(chunk_values_f16)(a, q, n_q, v, s, rescale, lo, hi, pair, NULL, next_k);
+    if (a->v_elem == LLM__HOST_Q8) {
         for (i = 0; i < LLM__Q8_BLOCKS(a->head_dim_v) * LLM__PAGE; i += 16)
             LLM__V(v_store)(d + i, LLM__V(v_load_elems)(v + i * 2, LLM__HOST_F16));
         v += LLM__Q8_SCALE_BYTES(a->head_dim_v);
+        LLM__V(chunk_values_q8)(a, q, n_q, v, s, rescale, lo, hi, pair, d, next_k);
     }
-    LLM__V(chunk_values)(a, q, n_q, v, s, rescale, lo, hi, pair, v_elem, d, next_k);
-}
-static LLM__VT void LLM__V(chunk_f32)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
-    LLM__V(chunk)(a, q, NULL, n_q, base, LLM__HOST_F32, LLM__HOST_F32);
-}
-static LLM__VT void LLM__V(chunk_f16)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
-    LLM__V(chunk)(a, q, NULL, n_q, base, LLM__HOST_F16, LLM__HOST_F16);
-}
-static LLM__VT void LLM__V(chunk_f16_q8)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
-    LLM__V(chunk)(a, q, NULL, n_q, base, LLM__HOST_F16, LLM__HOST_Q8);
-}
-static LLM__VT void LLM__V(chunks_q8)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base, uint32_t end) {
-    llm__query_q8 whole[4];
-    uint32_t i;
-    for (i = 0; i < n_q; i++) LLM__V(query_q8)(&whole[i], q[i].q, a->head_dim_k);
-    for (; base < end; base += LLM__PAGE) LLM__V(chunk)(a, q, whole, n_q, base, LLM__HOST_Q8, LLM__HOST_Q8);
 }
 static LLM__VT void LLM__V(vec_attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q) {
+    llm__query_q8 whole[4];
     uint32_t i, n, base, begin, end;
     for (; n_q; q += n, n_q -= n) {
         n = LLM__MIN(n_q, 4u);
         begin = q[0].begin; end = q[0].end;
         for (i = 1; i < n; i++) { begin = LLM__MIN(begin, q[i].begin); end = LLM__MAX(end, q[i].end); }
         begin &= ~(LLM__PAGE - 1u);
-        if (a->k_elem == LLM__HOST_Q8) { LLM__V(chunks_q8)(a, q, n, begin, end); continue; }
-        for (base = begin; base < end; base += LLM__PAGE)
-            if (a->v_elem == LLM__HOST_Q8)       LLM__V(chunk_f16_q8)(a, q, n, base);
-            else if (a->v_elem == LLM__HOST_F16) LLM__V(chunk_f16)(a, q, n, base);
-            else                                 LLM__V(chunk_f32)(a, q, n, base);
+        for (i = 0; a->k_elem == LLM__HOST_Q8 && i < n; i++) LLM__V(query_q8)(&whole[i], q[i].q, a->head_dim_k);
+        for (base = begin; base < end; base += LLM__PAGE) LLM__V(chunk)(a, q, whole, n, base);
     }
 }
 static LLM__VT void LLM__V(vec_attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end) {
