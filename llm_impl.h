@@ -10,7 +10,7 @@
 //   formats    stored types: one card each
 //   gguf       files: cursor, directory, shards
 //   vectors    float kernels, written once over sixteen lanes and compiled per instruction set
-//   kernels    matrix kernels (scalar, avx2, neon), CPU detection, dispatch
+//   kernels    matrix kernels (scalar, x86, neon), CPU detection, dispatch
 //   ops        what the forward pass is made of: matmul, norm, rounding to int8, gating, sums on [T, n] arrays
 //   kv         keys and values of past tokens, in pages
 //   arch       an architecture is a row of data: keys, tensors, flags
@@ -23,8 +23,9 @@
 //   public     the functions of llm.h, thin
 //
 // To add a stored type: a row and a card in formats; it is then right on every CPU. To make it fast: an unpack in the instruction
-// set's block of kernels and a line in its overlay. To add an instruction set: its sixteen-lane primitives in vectors, its block in
-// kernels, one case in the dispatch. To add an architecture: a row in arch; code in forward only if the mathematics is new.
+// set's block of kernels and a row in its list of formats. To add an instruction set: its LLM__HAS_ in config, its sixteen-lane
+// primitives and a pass in vectors, its block in kernels, and a line in each function of `which of them`. To add an architecture: a
+// row in arch; code in forward only if the mathematics is new.
 // To port: platform, or LLM_NO_THREADS, LLM_NO_MMAP, LLM_NO_STDIO, LLM_NO_STDLIB and memory from the host.
 
 #if !defined(LLM__IMPL_H) && !defined(LLM__PASS)
@@ -4199,6 +4200,7 @@ LLM__VI_AVX512 void llm__v_store_pairs_avx512(float *p, __m512 even, __m512 odd)
     llm__v_store_pairs_avx2(p, llm__v_halves_avx512(even), llm__v_halves_avx512(odd));
 }
 #endif
+
 //---- NEON: four registers ------------------------------------------------------------------------------------------------------
 
 #if LLM__HAS_NEON
@@ -4267,9 +4269,9 @@ LLM__LANE llm__v16_neon llm__v_first_of_neon(size_t n, llm__v16_neon x, llm__v16
                   llm__v4_first_of_neon(count, 8, x.c, y.c), llm__v4_first_of_neon(count, 12, x.d, y.d));
 }
 LLM__LANE float llm__v_first_neon(llm__v16_neon x) { return vgetq_lane_f32(x.a, 0); }
-LLM__LANE float32x4_t llm__v4_halves_neon(llm__v16_neon x) { return vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d)); }
+LLM__LANE float32x4_t llm__v4_sums_neon(llm__v16_neon x) { return vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d)); }
 LLM__LANE float llm__v_sum_neon(llm__v16_neon x) {
-    const float32x4_t t = llm__v4_halves_neon(x);
+    const float32x4_t t = llm__v4_sums_neon(x);
     return vaddv_f32(vadd_f32(vget_low_f32(t), vget_high_f32(t)));
 }
 // Four trees at a time.
@@ -4278,8 +4280,8 @@ LLM__LANE float32x4_t llm__v4_two_trees_neon(float32x4_t a, float32x4_t b) {
     return vaddq_f32(vreinterpretq_f32_f64(vzip1q_f64(x, y)), vreinterpretq_f32_f64(vzip2q_f64(x, y)));
 }
 LLM__LANE void llm__v_sum4_neon(float *out, llm__v16_neon x, llm__v16_neon y, llm__v16_neon z, llm__v16_neon w) {
-    vst1q_f32(out, vpaddq_f32(llm__v4_two_trees_neon(llm__v4_halves_neon(x), llm__v4_halves_neon(y)),
-                              llm__v4_two_trees_neon(llm__v4_halves_neon(z), llm__v4_halves_neon(w))));
+    vst1q_f32(out, vpaddq_f32(llm__v4_two_trees_neon(llm__v4_sums_neon(x), llm__v4_sums_neon(y)),
+                              llm__v4_two_trees_neon(llm__v4_sums_neon(z), llm__v4_sums_neon(w))));
 }
 LLM__LANE float llm__v_highest_neon(llm__v16_neon x) {
     float32x4_t t = llm__v4_max_neon(llm__v4_max_neon(x.d, x.b), llm__v4_max_neon(x.c, x.a));
@@ -4728,7 +4730,7 @@ static LLM__VT void LLM__V(vec_matmul_bf16)(const llm__tile *t) { LLM__V(matmul)
 
 // Attention, N7. A chunk's scores of one query lie at s[position in the chunk]; lo..hi-1 are those it sees. Keys and values come from
 // memory when the conversation is long, in runs too short for the CPU's own prefetcher: while scores are computed the values of the same
-// positions are fetched, while values are summed the keys of the next chunk (SmolLM2, 4096 positions, Zen 4: 61 -> LLM__MEASURED tok/s).
+// positions are fetched, while values are summed the keys of the next chunk.
 LLM__VI void LLM__V(scores1)(float *s, const float *q, const uint8_t *k, size_t stride, uint32_t n,
                                    uint32_t lo, uint32_t hi, llm__elem elem, const uint8_t *ahead) {
     uint32_t j, i;
@@ -4950,21 +4952,20 @@ LLM__VI void LLM__V(chunk_values)(const llm__attend *a, const llm__query *q, uin
         ahead = NULL;
     }
 }
-// Once per kind of element, so that the loops know it.
-#define LLM__X(name, elem)                                                                                                           \
-    static LLM__NOINLINE LLM__VT void LLM__V(chunk_scores_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q, const uint8_t *k,       \
-                                                    float (*s)[LLM__PAGE], const uint32_t *lo, const uint32_t *hi, const bool *pair, \
-                                                    const uint8_t *ahead) {                                                          \
-        LLM__V(chunk_scores)(a, q, n_q, k, s, lo, hi, pair, elem, ahead);                                                            \
+// Once per kind of element, so that the loops know it; functions, because a chunk is any pair of kinds.
+#define LLM__X(name, elem)                                                                                                          \
+    static LLM__NOINLINE LLM__VT void LLM__V(chunk_scores_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q,          \
+            const uint8_t *k, float (*s)[LLM__PAGE], const uint32_t *lo, const uint32_t *hi, const bool *pair, const uint8_t *ahead) {\
+        LLM__V(chunk_scores)(a, q, n_q, k, s, lo, hi, pair, elem, ahead);                                                           \
     }
 LLM__X(f32, LLM__HOST_F32)
 LLM__X(f16, LLM__HOST_F16)
 #undef LLM__X
-#define LLM__X(name, elem)                                                                                                           \
-    static LLM__NOINLINE LLM__VT void LLM__V(chunk_values_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q, const uint8_t *v,       \
-                                                    float (*s)[LLM__PAGE], const float *rescale, const uint32_t *lo,                 \
-                                                    const uint32_t *hi, const bool *pair, const float *d, const uint8_t *ahead) {    \
-        LLM__V(chunk_values)(a, q, n_q, v, s, rescale, lo, hi, pair, elem, d, ahead);                                                \
+#define LLM__X(name, elem)                                                                                                          \
+    static LLM__NOINLINE LLM__VT void LLM__V(chunk_values_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q,          \
+            const uint8_t *v, float (*s)[LLM__PAGE], const float *rescale, const uint32_t *lo, const uint32_t *hi, const bool *pair,\
+            const float *d, const uint8_t *ahead) {                                                                                 \
+        LLM__V(chunk_values)(a, q, n_q, v, s, rescale, lo, hi, pair, elem, d, ahead);                                               \
     }
 LLM__X(f32, LLM__HOST_F32)
 LLM__X(f16, LLM__HOST_F16)
@@ -5212,12 +5213,12 @@ typedef struct llm__kernels {
     llm__vectors v;
     llm__matmul_fn decode[LLM__TYPE_COUNT], prefill[LLM__TYPE_COUNT];
     bool accelerated[LLM__TYPE_COUNT];
-    uint32_t panel_rows;          // rows a kernel takes side by side: tiles of a multiple lose nothing
+    uint32_t rows_at_once;        // rows a kernel takes side by side: tiles of a multiple lose nothing
 } llm__kernels;
 
 static void llm__kernels_scalar(llm__kernels *k) {
     int type;
-    k->panel_rows = 8;
+    k->rows_at_once = 8;
     llm__vectors_scalar(&k->v);
 #define LLM__X(name, gguf, weights, block, terms) k->decode[LLM__##name] = k->prefill[LLM__##name] = block##_matmul;
     LLM__BLOCK_FORMATS(LLM__X)
@@ -5260,7 +5261,8 @@ typedef struct llm__avx2_group { __m256 s, t; __m256i sub0, sub1, zero, mn; } ll
 // What one stored block of eight rows has besides its integers: d, m, the small scales as bytes, four per row and register; fifth bits.
 typedef struct llm__avx2_scales { __m256 d, m; llm__avx2_rows sub, mn; llm__avx2_pair fifth; } llm__avx2_scales;
 
-// Rows r and r + 4, group i*run + c of a block: r and c are constants wherever these are called, so that shifts and shuffles are.
+// Rows r and r + 4, group i*run + c of a block: in decode r and c are constants, so that shifts and shuffles are; panels are packed by
+// loops, which is a quarter of the code.
 typedef llm__avx2_pair (*llm__avx2_pair_fn)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c);
 typedef void (*llm__avx2_scales_fn)(const uint8_t *w, size_t row_bytes, llm__avx2_scales *s);
 typedef llm__avx2_group (*llm__avx2_group_fn)(const llm__avx2_scales *s, uint32_t i, int c);
@@ -5272,20 +5274,21 @@ typedef llm__avx2_group (*llm__avx2_group_fn)(const llm__avx2_scales *s, uint32_
 //   SMALL   q <= 31:  a half with its own sub-scale, as FIVE
 //   SIX     q <= 63:  63*127*2*2 = 32004
 //   SEVEN   q <= 127: 127*127*2 = 32258
-// From SMALL on the two halves of 32 columns have scales of their own.
+// From SMALL on the two halves of 32 columns have sub-scales of their own (`halved` below), which are integers and keep it one term; a
+// type with `halves` has two scales and two terms.
 enum { LLM__AVX2_NIBBLE, LLM__AVX2_FIVE, LLM__AVX2_BYTE, LLM__AVX2_SMALL, LLM__AVX2_SIX, LLM__AVX2_SEVEN };
 
 // What a type is made of; every field is a constant where the kernels are instantiated.
 typedef struct llm__avx2_type {
     int kind, zero;
     bool minima, halves;
-    uint32_t block_bytes, groups, run;          // groups of 32 in a block; so many of them unrolled: those that share bytes
+    uint32_t block_bytes, groups, run;          // groups of 32 in a block; a run of them shares bytes, and decode unrolls it
     llm__avx2_pair_fn pair;
     llm__avx2_scales_fn scales;
     llm__avx2_group_fn group;
 } llm__avx2_type;
 
-//    name              kind    zero groups, unrolled  scales of a block  of a group
+//    name              kind    zero groups, run  scales of a block  of a group
 #define LLM__X86_COMMON_FORMATS(X)                                            \
     X(Q4_0,    q4_0,    NIBBLE, 8,   1, 1, head,          whole)              \
     X(Q4_1,    q4_1,    NIBBLE, 0,   1, 1, head,          whole)              \
@@ -5298,6 +5301,7 @@ typedef struct llm__avx2_type {
     X(Q5_K,    q5_k,    FIVE,   0,   8, 2, super_k4,      scaled)             \
     X(Q6_K,    q6_k,    SIX,    32,  8, 4, super_q6_k,    halved)
 // Decode of these is AVX2 everywhere: looking weights up takes the time, and every kernel is compiled by everybody who includes this file.
+// For the same reason the longest unpacks are functions (LLM__RN), compiled once for decode and panels.
 #define LLM__X86_RARE_FORMATS(X)                                              \
     X(IQ2_XXS, iq2_xxs, SEVEN,  43,  8, 1, super_iq2_xxs, odd)                \
     X(IQ2_XS,  iq2_xs,  SEVEN,  43,  8, 2, super_iq2_xs,  two_odd)            \
@@ -5347,7 +5351,6 @@ LLM__AVX2_INLINE __m256i llm__avx2_bit(__m256i v, __m256i bit, int value) {
     return llm__avx2_low(_mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit), value);
 }
 
-
 #define LLM__AVX2_FOLD(type, width, a, b) \
     _mm256_add_##type(_mm256_unpacklo_##width(a, b), _mm256_unpackhi_##width(a, b))
 
@@ -5371,7 +5374,8 @@ LLM__AVX2_INLINE __m256i llm__avx2_signed(__m256i w, __m256i a) {
 // Prefill unpacks a panel, 32 columns of 32 rows at a time, runs it over all tokens and forgets it. Unpacking is AVX2 whatever the
 // micro-kernels are: it is done once for all tokens.
 
-enum { LLM__PANEL_COLS = 16, LLM__PANELS = 2 };      // 512 columns of 64 rows stay in L2, a group of tokens in L1
+enum { LLM__PANEL_COLS = 16, LLM__PANELS = 2 };      // so many panels side by side and below: 512 columns of 64 rows stay in L2, a
+                                                     // group of tokens in L1
 
 // Ready for the micro-kernels.
 typedef struct llm__panel {
@@ -5412,24 +5416,24 @@ typedef llm__avx2_four (*llm__avx2_isums_fn)(const llm__panel *p, uint32_t h, co
 #endif
 
 // One term of N4 for quarter h and token c. Whole groups: isum has its zero already.
-LLM__AVX2_INLINE __m256 llm__avx2_term(bool halves, bool minima, __m256 acc, __m256i isum, const llm__panel *p, uint32_t h,
+LLM__AVX2_INLINE __m256 llm__avx2_term(bool halved, bool minima, __m256 acc, __m256i isum, const llm__panel *p, uint32_t h,
                                        const llm__side *side, uint32_t c) {
     const __m256 da = _mm256_set1_ps(side->d[c]);
     const __m256i z = llm__avx2_four_bytes(side->s16[c]);
-    if (halves && !minima) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(z, llm__avx2_load(p->zero + h * 16)));
+    if (halved && !minima) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(z, llm__avx2_load(p->zero + h * 16)));
     acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->s + h * 8), da), _mm256_cvtepi32_ps(isum), acc);
     if (!minima) return acc;
-    return _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->t + h * 8), da), halves ?
+    return _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->t + h * 8), da), halved ?
                            _mm256_cvtepi32_ps(_mm256_madd_epi16(z, llm__avx2_load(p->mn + h * 16))) : _mm256_set1_ps(side->m[c]), acc);
 }
 typedef struct llm__avx2_sums { __m256 f0, f1, f2, f3; } llm__avx2_sums;          // one per token
 
-LLM__AVX2_INLINE llm__avx2_sums llm__avx2_terms(bool halves, bool minima, llm__avx2_sums f, llm__avx2_four i, const llm__panel *p,
+LLM__AVX2_INLINE llm__avx2_sums llm__avx2_terms(bool halved, bool minima, llm__avx2_sums f, llm__avx2_four i, const llm__panel *p,
                                                 uint32_t h, const llm__side *side, uint32_t c) {
-    f.f0 = llm__avx2_term(halves, minima, f.f0, i.v0, p, h, side, c);
-    f.f1 = llm__avx2_term(halves, minima, f.f1, i.v1, p, h, side, c + 1);
-    f.f2 = llm__avx2_term(halves, minima, f.f2, i.v2, p, h, side, c + 2);
-    f.f3 = llm__avx2_term(halves, minima, f.f3, i.v3, p, h, side, c + 3);
+    f.f0 = llm__avx2_term(halved, minima, f.f0, i.v0, p, h, side, c);
+    f.f1 = llm__avx2_term(halved, minima, f.f1, i.v1, p, h, side, c + 1);
+    f.f2 = llm__avx2_term(halved, minima, f.f2, i.v2, p, h, side, c + 2);
+    f.f3 = llm__avx2_term(halved, minima, f.f3, i.v3, p, h, side, c + 3);
     return f;
 }
 LLM__AVX2_INLINE __m256i llm__avx2_live(uint32_t n) {
@@ -5460,9 +5464,9 @@ LLM__AVX2_INLINE void llm__avx2_sums_to(const llm__token_group *k, uint32_t c, u
 #endif // whole
 
 //---- begin pass ----------------------------------------------------------------------------------------------------------------
-// Read once per encoding. LLM__R(name) is its name, LLM__RT what a function needs in front, LLM__RI the same for a part of a kernel;
-// LLM__R_DOT(acc, u8, s8) adds four products to each word where there is such an instruction, LLM__R_EVEX says that there are masks,
-// LLM__R_FORMATS are the types that decode.
+// Read once per encoding. LLM__R(name) is its name, LLM__RT what a function needs in front, LLM__RI the same for a part of a kernel,
+// LLM__RN for a part that stays a function; LLM__R_DOT(acc, u8, s8) adds four products to each word where there is such an instruction,
+// LLM__R_EVEX says that there are masks, LLM__R_FORMATS are the types that decode.
 #if defined(LLM__PASS) && LLM__PASS == LLM__PASS_ROWS
 
 // 16 bytes of two rows.
@@ -5599,7 +5603,7 @@ LLM__RI __m256i LLM__R(last_words)(const uint8_t *w, size_t rb) { return LLM__R(
 #endif
 
 // Two f16 in each word.
-LLM__RI void LLM__R(halves)(__m256i words, __m256 *low, __m256 *high) {
+LLM__RI void LLM__R(two_f16)(__m256i words, __m256 *low, __m256 *high) {
 #if LLM__R_EVEX
     *low = _mm256_cvtph_ps(_mm256_cvtepi32_epi16(words));
     *high = _mm256_cvtph_ps(_mm256_cvtepi32_epi16(_mm256_srli_epi32(words, 16)));
@@ -5624,22 +5628,22 @@ LLM__RI llm__avx2_pair LLM__R(fifths)(__m256i words) {
 }
 // d, and m where the type has one: else it is two bytes of weights, and nobody looks.
 LLM__RI void LLM__R(head)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    LLM__R(halves)(LLM__R(words)(w, rb), &s->d, &s->m);
+    LLM__R(two_f16)(LLM__R(words)(w, rb), &s->d, &s->m);
 }
 LLM__RI void LLM__R(fives)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->fifth = LLM__R(fifths)(_mm256_or_si256(_mm256_srli_epi32(r.v[0], 16), _mm256_slli_epi32(r.v[1], 16)));
 }
 LLM__RI void LLM__R(fives_min)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->fifth = LLM__R(fifths)(r.v[1]);
 }
 // d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16; the six-bit fields come apart four at a time.
 LLM__RI void LLM__R(super_k4)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->m = LLM__R(minus)(s->m);
     s->sub.v[0] = llm__avx2_low(r.v[1], 63);
     s->mn.v[0] = llm__avx2_low(r.v[2], 63);
@@ -5649,7 +5653,7 @@ LLM__RI void LLM__R(super_k4)(const uint8_t *w, size_t rb, llm__avx2_scales *s) 
 LLM__RI void LLM__R(super_q2_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
     int i;
-    LLM__R(halves)(LLM__R(last_words)(w + 68, rb), &s->d, &s->m);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 68, rb), &s->d, &s->m);
     s->m = LLM__R(minus)(s->m);
     for (i = 0; i < 4; i++) {
         s->sub.v[i] = llm__avx2_low(r.v[i], 15);
@@ -5663,7 +5667,7 @@ LLM__RI void LLM__R(super_q3_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s
     int i;
     for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
     r = LLM__R(transpose)(r);
-    LLM__R(halves)(r.v[3], &s->m, &s->d);
+    LLM__R(two_f16)(r.v[3], &s->m, &s->d);
     s->sub.v[0] = _mm256_or_si256(llm__avx2_low(r.v[0], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -4), 48));
     s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[1], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -2), 48));
     s->sub.v[2] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[0], 4), 15), llm__avx2_low(r.v[2], 48));
@@ -5674,7 +5678,7 @@ LLM__RI void LLM__R(super_q3_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s
 LLM__RI void LLM__R(super_q6_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     s->sub = LLM__R(transpose)(LLM__R(rows_at)(w + 192, rb));
     s->mn = s->sub;                                                         // no minima: defined, not used
-    LLM__R(halves)(LLM__R(last_words)(w + 194, rb), &s->m, &s->d);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 194, rb), &s->m, &s->d);
 }
 
 // Bytes j and k of each word as the two signed halves of the word.
@@ -5778,7 +5782,7 @@ LLM__RI void LLM__R(powers)(const uint8_t *w, size_t rb, llm__avx2_scales *s) { 
 }
 LLM__RI void LLM__R(super_iq4_xs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->sub.v[0] = r.v[1];
     s->sub.v[1] = _mm256_srli_epi32(r.v[0], 16);
 }
@@ -5795,7 +5799,7 @@ LLM__RI llm__avx2_pair LLM__R(tq2_0)(const uint8_t *a, const uint8_t *b, const l
     return LLM__R(field)(a, b, i * 32, c * 2, 3);
 }
 LLM__RI void LLM__R(super_tq2_0)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    LLM__R(halves)(LLM__R(last_words)(w + 50, rb), &s->m, &s->d);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 50, rb), &s->m, &s->d);
 }
 // llm__trit, plus 1, for all bytes; a power of three for two of them. Products modulo 256 stand in the upper byte: the even bytes come
 // there times 256 * power, which drops the odd ones.
@@ -5826,7 +5830,7 @@ LLM__RN llm__avx2_pair LLM__R(tq1_0)(const uint8_t *a, const uint8_t *b, const l
     return p;
 }
 LLM__RI void LLM__R(super_tq1_0)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    LLM__R(halves)(LLM__R(last_words)(w + 38, rb), &s->m, &s->d);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 38, rb), &s->m, &s->d);
 }
 
 // Four bytes of each row, each in a word of its own: what eight weights share.
@@ -6070,7 +6074,7 @@ LLM__RI void LLM__R(super_iq1_m)(const uint8_t *w, size_t rb, llm__avx2_scales *
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w + 40, rb));
     const __m256i d01 = _mm256_or_si256(LLM__R(bits_at)(r.v[2], 12, 0xf), LLM__R(bits_at)(r.v[2], 24, 0xf0));
     const __m256i d23 = _mm256_or_si256(LLM__R(bits_at)(r.v[3], 4, 0xf00), LLM__R(bits_at)(r.v[3], 16, 0xf000));
-    LLM__R(halves)(_mm256_or_si256(d01, d23), &s->d, &s->m);
+    LLM__R(two_f16)(_mm256_or_si256(d01, d23), &s->d, &s->m);
     s->d = _mm256_mul_ps(s->d, _mm256_set1_ps(0.125f));
     s->sub.v[0] = LLM__R(four_threes)(r.v[2]);
     s->sub.v[1] = LLM__R(four_threes)(_mm256_srli_epi32(r.v[2], 16));
@@ -6219,7 +6223,7 @@ LLM__RI void LLM__R(decode)(const llm__avx2_type y, const llm__tile *t) {
     }
 }
 
-// Where bytes can be multiplied as signed ones, they are: then there is no zero.
+// Where bytes can be multiplied as signed ones, they are: then there is no zero. Fewer than eight rows are not worth a kernel.
 #ifdef LLM__R_DOT
 #define LLM__R_ZERO(kind, zero) (zero)
 #else
@@ -6267,7 +6271,7 @@ LLM__RI llm__avx2_four LLM__R(isums_whole)(const llm__panel *p, uint32_t h, cons
     zeros = LLM__R(4steps)(zeros, p->q[0] + h * 32, x, at);
     return LLM__R(4steps)(zeros, p->q[4] + h * 32, x, at + 16);
 }
-LLM__RI llm__avx2_four LLM__R(isums_halves)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+LLM__RI llm__avx2_four LLM__R(isums_halved)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
     const __m256i sub0 = _mm256_srai_epi32(llm__avx2_load(p->sub[0] + h * 16), 16);
     const __m256i sub1 = _mm256_srai_epi32(llm__avx2_load(p->sub[1] + h * 16), 16);
     llm__avx2_four a, b;
@@ -6415,7 +6419,7 @@ LLM__RI llm__avx2_four LLM__R(zeros)(bool any, const llm__side *side, uint32_t c
     z.v3 = _mm256_madd_epi16(llm__avx2_four_bytes(side->s16[c + 3]), minus_zero);
     return z;
 }
-LLM__RI void LLM__R(tile)(llm__avx2_isums_fn isums, bool halves, bool minima, const llm__panel *p, const llm__token_group *k,
+LLM__RI void LLM__R(tile)(llm__avx2_isums_fn isums, bool halved, bool minima, const llm__panel *p, const llm__token_group *k,
                           uint32_t row, uint32_t n_rows) {
     const __m256i minus_zero = _mm256_set1_epi16((short)-k->zero);
     uint32_t c, h, b;
@@ -6423,25 +6427,25 @@ LLM__RI void LLM__R(tile)(llm__avx2_isums_fn isums, bool halves, bool minima, co
         for (h = 0; h * 8 < n_rows; h++) {
             llm__avx2_sums f = llm__avx2_sums_from(k, c, row + h * 8, n_rows - h * 8);
             for (b = 0; b < k->n_groups; b++) {
-                const llm__avx2_four z = LLM__R(zeros)(!halves && !minima, &k->side[b], c, minus_zero);
+                const llm__avx2_four z = LLM__R(zeros)(!halved && !minima, &k->side[b], c, minus_zero);
                 const llm__avx2_four i = isums(p + b, h, k->q + c, b * 32, z);
-                f = llm__avx2_terms(halves, minima, f, i, p + b, h, &k->side[b], c);
+                f = llm__avx2_terms(halved, minima, f, i, p + b, h, &k->side[b], c);
             }
             llm__avx2_sums_to(k, c, row + h * 8, n_rows - h * 8, f);
         }
 }
-#define LLM__R_TILE(name, isums, halves, minima)                                                                                    \
+#define LLM__R_TILE(name, isums, halved, minima)                                                                           \
     static LLM__RT void LLM__R(name)(const llm__panel *p, const llm__token_group *k, uint32_t row, uint32_t n_rows) {      \
-        LLM__R(tile)(LLM__R(isums), halves, minima, p, k, row, n_rows);                                                                     \
+        LLM__R(tile)(LLM__R(isums), halved, minima, p, k, row, n_rows);                                                    \
     }
 #ifdef LLM__R_DOT
 LLM__R_TILE(tile_whole, isums_whole, false, false)
 LLM__R_TILE(tile_whole_min, isums_whole, false, true)
-LLM__R_TILE(tile_halves, isums_halves, true, false)
-LLM__R_TILE(tile_halves_min, isums_halves, true, true)
+LLM__R_TILE(tile_halved, isums_halved, true, false)
+LLM__R_TILE(tile_halved_min, isums_halved, true, true)
 static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
     if (kind < LLM__AVX2_SMALL) return minima ? LLM__R(tile_whole_min) : LLM__R(tile_whole);
-    return minima ? LLM__R(tile_halves_min) : LLM__R(tile_halves);
+    return minima ? LLM__R(tile_halved_min) : LLM__R(tile_halved);
 }
 #else
 LLM__R_TILE(tile_nibble, isums_nibble, false, false)
@@ -6648,17 +6652,17 @@ LLM__AVX512_INLINE llm__avx512_eight llm__avx512_dot16x2(const llm__panel *p, co
     return a;
 }
 // One term of N4 for rows 16*h .. 16*h + 15 and token c.
-LLM__AVX512_INLINE __m512 llm__avx512_term(bool halves, bool minima, __m512 acc, __m512i isum, const llm__panel *p, uint32_t h,
+LLM__AVX512_INLINE __m512 llm__avx512_term(bool halved, bool minima, __m512 acc, __m512i isum, const llm__panel *p, uint32_t h,
                                            const llm__side *side, uint32_t c) {
     const __m512 da = _mm512_set1_ps(side->d[c]);
     const __m512i z = llm__avx512_four_bytes(side->s16[c]);
-    if (halves && !minima) isum = _mm512_add_epi32(isum, _mm512_madd_epi16(z, _mm512_loadu_si512(p->zero + h * 32)));
+    if (halved && !minima) isum = _mm512_add_epi32(isum, _mm512_madd_epi16(z, _mm512_loadu_si512(p->zero + h * 32)));
     acc = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->s + h * 16), da), _mm512_cvtepi32_ps(isum), acc);
     if (!minima) return acc;
-    return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->t + h * 16), da), halves ?
+    return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->t + h * 16), da), halved ?
                            _mm512_cvtepi32_ps(_mm512_madd_epi16(z, _mm512_loadu_si512(p->mn + h * 32))) : _mm512_set1_ps(side->m[c]), acc);
 }
-LLM__AVX512_INLINE void llm__avx512_tile4(bool halves, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t c0,
+LLM__AVX512_INLINE void llm__avx512_tile4(bool halved, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t c0,
                                           uint32_t row, uint32_t n_rows) {
     const uint32_t live = n_rows >= 32 ? 0xffffffffu : (1u << n_rows) - 1u, old = k->begin ? 0 : live;
     const __m512i minus_zero = _mm512_set1_epi16((short)-k->zero);
@@ -6673,11 +6677,11 @@ LLM__AVX512_INLINE void llm__avx512_tile4(bool halves, bool minima, const llm__p
 #undef LLM__X
     for (b = 0; b < k->n_groups; b++, p++) {
         const llm__side *side = &k->side[b];
-        const llm__avx512_eight i = halves ? llm__avx512_dot16x2(p, x, b * 32) :
+        const llm__avx512_eight i = halved ? llm__avx512_dot16x2(p, x, b * 32) :
                                              llm__avx512_dot32(p, x, b * 32, side->s16 + c0, minus_zero, minima);
 #define LLM__X(c)                                                                           \
-        f.l##c = llm__avx512_term(halves, minima, f.l##c, i.l##c, p, 0, side, c0 + c);       \
-        f.h##c = llm__avx512_term(halves, minima, f.h##c, i.h##c, p, 1, side, c0 + c);
+        f.l##c = llm__avx512_term(halved, minima, f.l##c, i.l##c, p, 0, side, c0 + c);       \
+        f.h##c = llm__avx512_term(halved, minima, f.h##c, i.h##c, p, 1, side, c0 + c);
         LLM__FOUR(LLM__X)
 #undef LLM__X
     }
@@ -6687,19 +6691,19 @@ LLM__AVX512_INLINE void llm__avx512_tile4(bool halves, bool minima, const llm__p
     LLM__FOUR(LLM__X)
 #undef LLM__X
 }
-#define LLM__X(name, halves, minima)                                                                                            \
+#define LLM__X(name, halved, minima)                                                                                            \
     static LLM__AVX512 void llm__avx512_##name(const llm__panel *p, const llm__token_group *k, uint32_t row, uint32_t n_rows) { \
         uint32_t c;                                                                                                             \
-        for (c = 0; c < k->n; c += 4) llm__avx512_tile4(halves, minima, p, k, c, row, n_rows);                                  \
+        for (c = 0; c < k->n; c += 4) llm__avx512_tile4(halved, minima, p, k, c, row, n_rows);                                  \
     }
 LLM__X(tile_whole, false, false)
 LLM__X(tile_whole_min, false, true)
-LLM__X(tile_halves, true, false)
-LLM__X(tile_halves_min, true, true)
+LLM__X(tile_halved, true, false)
+LLM__X(tile_halved_min, true, true)
 #undef LLM__X
 static llm__x86_tile_fn llm__avx512_tile_of(int kind, bool minima) {
     if (kind < LLM__AVX2_SMALL) return minima ? llm__avx512_tile_whole_min : llm__avx512_tile_whole;
-    return minima ? llm__avx512_tile_halves_min : llm__avx512_tile_halves;
+    return minima ? llm__avx512_tile_halved_min : llm__avx512_tile_halved;
 }
 #endif
 
@@ -6798,9 +6802,9 @@ LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 static void llm__kernels_avx2(llm__kernels *k) {
     llm__vectors_avx2(&k->v);
-    k->panel_rows = 8;
+    k->rows_at_once = 8;
     k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)      \
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)          \
     k->decode[LLM__##NAME] = llm__r_decode_##name##_avx2;                   \
     k->prefill[LLM__##NAME] = llm__prefill_##name##_avx2;                   \
     k->accelerated[LLM__##NAME] = true;
@@ -6824,7 +6828,7 @@ static void llm__kernels_avx_vnni(llm__kernels *k) {
 #endif
 
 #if LLM__HAS_AVX512
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)       \
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)           \
     LLM__X86_PREFILL(evex, name, llm__r_tile_of_evex, false)                 \
     LLM__X86_PREFILL(avx512, name, llm__avx512_tile_of, false)
 LLM__X86_FORMATS(LLM__X)
@@ -7677,7 +7681,7 @@ LLM__NEON_FORMATS(LLM__X)
 
 static void llm__kernels_neon(llm__kernels *k) {
     llm__vectors_neon(&k->v);
-    k->panel_rows = 8;
+    k->rows_at_once = 8;
     k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
 #define LLM__X(NAME, name, most, groups, run, kernel, scales, group)  \
     k->decode[LLM__##NAME] = llm__decode_##name##_neon;               \
@@ -7878,7 +7882,6 @@ typedef struct llm__each { const llm__run *run; llm__token_fn fn; const void *ar
 static void llm__each_job(void *arg, uint32_t worker) {
     llm__each *e = (llm__each *)arg;
     uint32_t begin, end;
-    (void)worker;
     while (llm__chunks_take(&e->chunks, worker, &begin, &end) && !llm__run_cancelled(e->run))
         for (; begin < end; begin++) e->fn(e->args, begin);
 }
@@ -7989,7 +7992,7 @@ static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, 
         k->v.affine(tile.out + t * tile.ld, w->scale, w->bias ? w->bias + row : NULL, n_rows, w->bias_first);
 }
 
-// A chunk goes to the kernel in steps small enough that a cancel is heard within milliseconds, whatever the matrix.
+// A piece goes to the kernel in steps small enough that a cancel is heard within milliseconds, whatever the matrix.
 static void llm__matmul_work(void *arg, uint32_t worker) {
     llm__matmul_job *job = (llm__matmul_job *)arg;
     uint32_t begin, end, i, done = UINT32_MAX;
@@ -8016,7 +8019,7 @@ static void llm__op_matmul_n(const llm__run *r, const llm__product *p, uint32_t 
     llm__matmul_job job;
     uint32_t i, groups = 0;
     job.run = r; job.x = x;
-    job.group = r->k->panel_rows;
+    job.group = r->k->rows_at_once;
     for (i = 0; i < n; i++) {
         job.p[i] = p[i];
         groups += (p[i].w->rows + job.group - 1) / job.group;
