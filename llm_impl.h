@@ -5997,7 +5997,7 @@ LLM__RI void LLM__R(super_d)(const uint8_t *w, size_t rb, llm__avx2_scales *s, f
 }
 LLM__RI __m256i LLM__R(top)(__m256i words, int j) { return _mm256_slli_epi32(_mm256_srli_epi32(words, 28), j * 4); }
 // The scales are above the signs: in words 1 and 3 of four times 16 bytes; in eight words.
-LLM__RI void LLM__R(super_iq2_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq2_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     int i;
     LLM__R(super_d)(w, rb, s, 0.125f);
     s->sub.v[0] = _mm256_setzero_si256();
@@ -6007,7 +6007,7 @@ LLM__RI void LLM__R(super_iq2_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales
         s->sub.v[0] = _mm256_or_si256(s->sub.v[0], both);
     }
 }
-LLM__RI void LLM__R(super_iq3_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq3_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w + 66, rb)), q = LLM__R(transpose)(LLM__R(rows_at)(w + 82, rb));
     int i;
     LLM__R(super_d)(w, rb, s, 0.25f);
@@ -6015,11 +6015,11 @@ LLM__RI void LLM__R(super_iq3_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales
     for (i = 0; i < 4; i++)
         s->sub.v[0] = _mm256_or_si256(s->sub.v[0], _mm256_or_si256(LLM__R(top)(r.v[i], i), LLM__R(top)(q.v[i], i + 4)));
 }
-LLM__RI void LLM__R(super_iq3_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq3_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     LLM__R(head)(w, rb, s);
     s->sub.v[0] = LLM__R(last_words)(w + 94, rb);
 }
-LLM__RI void LLM__R(super_iq1_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq1_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w + 34, rb));
     int i;
     LLM__R(super_d)(w, rb, s, 0.125f);
@@ -6054,11 +6054,11 @@ LLM__RI void LLM__R(odd_halves)(const uint8_t *w, size_t rb, llm__avx2_scales *s
         r.v[i] = LLM__R(odd_bytes)(_mm256_unpackhi_epi8(llm__avx2_low(r.v[i], 15), llm__avx2_low(_mm256_srli_epi16(r.v[i], 4), 15)));
     s->sub = LLM__R(transpose)(r);
 }
-LLM__RI void LLM__R(super_iq2_xs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq2_xs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     LLM__R(super_d)(w, rb, s, 0.125f);
     LLM__R(odd_halves)(w + 58, rb, s);
 }
-LLM__RI void LLM__R(super_iq2_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq2_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     LLM__R(super_d)(w, rb, s, 0.125f);
     LLM__R(odd_halves)(w + 66, rb, s);
 }
@@ -6070,7 +6070,7 @@ LLM__RI __m256i LLM__R(four_threes)(__m256i v) {
                                         _mm256_and_si256(_mm256_slli_epi32(v, 15), _mm256_set1_epi32(0x7000000)));
     return LLM__R(odd_bytes)(_mm256_or_si256(r01, r23));
 }
-LLM__RI void LLM__R(super_iq1_m)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq1_m)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w + 40, rb));
     const __m256i d01 = _mm256_or_si256(LLM__R(bits_at)(r.v[2], 12, 0xf), LLM__R(bits_at)(r.v[2], 24, 0xf0));
     const __m256i d23 = _mm256_or_si256(LLM__R(bits_at)(r.v[3], 4, 0xf00), LLM__R(bits_at)(r.v[3], 16, 0xf000));
