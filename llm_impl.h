@@ -10,7 +10,7 @@
 //   formats    stored types: one card each
 //   gguf       files: cursor, directory, shards
 //   vectors    float kernels, written once over sixteen lanes and compiled per instruction set
-//   kernels    matrix kernels (scalar, avx2, neon), CPU detection, dispatch
+//   kernels    matrix kernels (scalar, x86, neon), CPU detection, dispatch
 //   ops        what the forward pass is made of: matmul, norm, rounding to int8, gating, sums on [T, n] arrays
 //   kv         keys and values of past tokens, in pages
 //   arch       an architecture is a row of data: keys, tensors, flags
@@ -23,8 +23,9 @@
 //   public     the functions of llm.h, thin
 //
 // To add a stored type: a row and a card in formats; it is then right on every CPU. To make it fast: an unpack in the instruction
-// set's block of kernels and a line in its overlay. To add an instruction set: its sixteen-lane primitives in vectors, its block in
-// kernels, one case in the dispatch. To add an architecture: a row in arch; code in forward only if the mathematics is new.
+// set's block of kernels and a row in its list of formats. To add an instruction set: its LLM__HAS_ in config, its sixteen-lane
+// primitives and a pass in vectors, its block in kernels, and a line in each function of `which of them`. To add an architecture: a
+// row in arch; code in forward only if the mathematics is new.
 // To port: platform, or LLM_NO_THREADS, LLM_NO_MMAP, LLM_NO_STDIO, LLM_NO_STDLIB and memory from the host.
 
 #if !defined(LLM__IMPL_H) && !defined(LLM__PASS)
@@ -4199,6 +4200,7 @@ LLM__VI_AVX512 void llm__v_store_pairs_avx512(float *p, __m512 even, __m512 odd)
     llm__v_store_pairs_avx2(p, llm__v_halves_avx512(even), llm__v_halves_avx512(odd));
 }
 #endif
+
 //---- NEON: four registers ------------------------------------------------------------------------------------------------------
 
 #if LLM__HAS_NEON
@@ -4267,9 +4269,9 @@ LLM__LANE llm__v16_neon llm__v_first_of_neon(size_t n, llm__v16_neon x, llm__v16
                   llm__v4_first_of_neon(count, 8, x.c, y.c), llm__v4_first_of_neon(count, 12, x.d, y.d));
 }
 LLM__LANE float llm__v_first_neon(llm__v16_neon x) { return vgetq_lane_f32(x.a, 0); }
-LLM__LANE float32x4_t llm__v4_halves_neon(llm__v16_neon x) { return vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d)); }
+LLM__LANE float32x4_t llm__v4_sums_neon(llm__v16_neon x) { return vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d)); }
 LLM__LANE float llm__v_sum_neon(llm__v16_neon x) {
-    const float32x4_t t = llm__v4_halves_neon(x);
+    const float32x4_t t = llm__v4_sums_neon(x);
     return vaddv_f32(vadd_f32(vget_low_f32(t), vget_high_f32(t)));
 }
 // Four trees at a time.
@@ -4278,8 +4280,8 @@ LLM__LANE float32x4_t llm__v4_two_trees_neon(float32x4_t a, float32x4_t b) {
     return vaddq_f32(vreinterpretq_f32_f64(vzip1q_f64(x, y)), vreinterpretq_f32_f64(vzip2q_f64(x, y)));
 }
 LLM__LANE void llm__v_sum4_neon(float *out, llm__v16_neon x, llm__v16_neon y, llm__v16_neon z, llm__v16_neon w) {
-    vst1q_f32(out, vpaddq_f32(llm__v4_two_trees_neon(llm__v4_halves_neon(x), llm__v4_halves_neon(y)),
-                              llm__v4_two_trees_neon(llm__v4_halves_neon(z), llm__v4_halves_neon(w))));
+    vst1q_f32(out, vpaddq_f32(llm__v4_two_trees_neon(llm__v4_sums_neon(x), llm__v4_sums_neon(y)),
+                              llm__v4_two_trees_neon(llm__v4_sums_neon(z), llm__v4_sums_neon(w))));
 }
 LLM__LANE float llm__v_highest_neon(llm__v16_neon x) {
     float32x4_t t = llm__v4_max_neon(llm__v4_max_neon(x.d, x.b), llm__v4_max_neon(x.c, x.a));
@@ -4728,7 +4730,7 @@ static LLM__VT void LLM__V(vec_matmul_bf16)(const llm__tile *t) { LLM__V(matmul)
 
 // Attention, N7. A chunk's scores of one query lie at s[position in the chunk]; lo..hi-1 are those it sees. Keys and values come from
 // memory when the conversation is long, in runs too short for the CPU's own prefetcher: while scores are computed the values of the same
-// positions are fetched, while values are summed the keys of the next chunk (SmolLM2, 4096 positions, Zen 4: 61 -> LLM__MEASURED tok/s).
+// positions are fetched, while values are summed the keys of the next chunk.
 LLM__VI void LLM__V(scores1)(float *s, const float *q, const uint8_t *k, size_t stride, uint32_t n,
                                    uint32_t lo, uint32_t hi, llm__elem elem, const uint8_t *ahead) {
     uint32_t j, i;
@@ -5008,9 +5010,27 @@ LLM__VI void LLM__V(chunk_values)(const llm__attend *a, const llm__query *q, uin
         ahead = NULL;
     }
 }
+// Once per kind of element, so that the loops know it; functions, because a chunk is any pair of kinds.
+#define LLM__X(name, elem)                                                                                                          \
+    static LLM__NOINLINE LLM__VT void LLM__V(chunk_scores_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q,          \
+            const uint8_t *k, float (*s)[LLM__PAGE], const uint32_t *lo, const uint32_t *hi, const bool *pair, const uint8_t *ahead) {\
+        LLM__V(chunk_scores)(a, q, n_q, k, s, lo, hi, pair, elem, ahead);                                                           \
+    }
+LLM__X(f32, LLM__HOST_F32)
+LLM__X(f16, LLM__HOST_F16)
+#undef LLM__X
+#define LLM__X(name, elem)                                                                                                          \
+    static LLM__NOINLINE LLM__VT void LLM__V(chunk_values_##name)(const llm__attend *a, const llm__query *q, uint32_t n_q,          \
+            const uint8_t *v, float (*s)[LLM__PAGE], const float *rescale, const uint32_t *lo, const uint32_t *hi, const bool *pair,\
+            const float *d, const uint8_t *ahead) {                                                                                 \
+        LLM__V(chunk_values)(a, q, n_q, v, s, rescale, lo, hi, pair, elem, d, ahead);                                               \
+    }
+LLM__X(f32, LLM__HOST_F32)
+LLM__X(f16, LLM__HOST_F16)
+LLM__X(q8,  LLM__HOST_Q8)
+#undef LLM__X
 // One chunk of 64 positions for up to four queries. whole: the queries as integers, for keys that are integers.
-LLM__VI void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm__query_q8 *whole, uint32_t n_q, uint32_t base,
-                           llm__elem k_elem, llm__elem v_elem) {
+static LLM__VT void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm__query_q8 *whole, uint32_t n_q, uint32_t base) {
     const uint8_t *k = (const uint8_t *)a->k[base / LLM__PAGE - a->page0];
     const uint8_t *v = (const uint8_t *)a->v[base / LLM__PAGE - a->page0];
     const uint8_t *next_k = base / LLM__PAGE - a->page0 + 1 < a->n_pages ? (const uint8_t *)a->k[base / LLM__PAGE - a->page0 + 1] : NULL;
@@ -5024,8 +5044,9 @@ LLM__VI void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm_
     }
     for (i = 0; i < n_q; i++)
         pair[i] = !(i && pair[i - 1]) && i + 1 < n_q && lo[i] < hi[i] && lo[i] == lo[i + 1] && hi[i] == hi[i + 1];
-    if (k_elem != LLM__HOST_Q8) LLM__V(chunk_scores)(a, q, n_q, k, s, lo, hi, pair, k_elem, v);
-    for (i = 0; k_elem == LLM__HOST_Q8 && i < n_q; i++)
+    if (a->k_elem == LLM__HOST_F32) LLM__V(chunk_scores_f32)(a, q, n_q, k, s, lo, hi, pair, v);
+    if (a->k_elem == LLM__HOST_F16) LLM__V(chunk_scores_f16)(a, q, n_q, k, s, lo, hi, pair, v);
+    for (i = 0; a->k_elem == LLM__HOST_Q8 && i < n_q; i++)
         if (lo[i] < hi[i]) LLM__V(scores_q8)(s[i], &whole[i], k, a->k_stride, a->head_dim_k, lo[i], hi[i]);
     for (i = 0; i < n_q; i++) {
         bool first = q[i].begin >= base;
@@ -5033,40 +5054,25 @@ LLM__VI void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm_
         if (first) memset(q[i].out->o, 0, a->head_dim_v * sizeof(float));
         rescale[i] = LLM__V(soften)(s[i], lo[i], hi[i], a, q[i].out, first);
     }
-    if (v_elem == LLM__HOST_Q8) {
+    if (a->v_elem == LLM__HOST_F32) LLM__V(chunk_values_f32)(a, q, n_q, v, s, rescale, lo, hi, pair, NULL, next_k);
+    if (a->v_elem == LLM__HOST_F16) LLM__V(chunk_values_f16)(a, q, n_q, v, s, rescale, lo, hi, pair, NULL, next_k);
+    if (a->v_elem == LLM__HOST_Q8) {
         for (i = 0; i < LLM__Q8_BLOCKS(a->head_dim_v) * LLM__PAGE; i += 16)
             LLM__V(v_store)(d + i, LLM__V(v_load_elems)(v + i * 2, LLM__HOST_F16));
         v += LLM__Q8_SCALE_BYTES(a->head_dim_v);
+        LLM__V(chunk_values_q8)(a, q, n_q, v, s, rescale, lo, hi, pair, d, next_k);
     }
-    LLM__V(chunk_values)(a, q, n_q, v, s, rescale, lo, hi, pair, v_elem, d, next_k);
-}
-static LLM__VT void LLM__V(chunk_f32)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
-    LLM__V(chunk)(a, q, NULL, n_q, base, LLM__HOST_F32, LLM__HOST_F32);
-}
-static LLM__VT void LLM__V(chunk_f16)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
-    LLM__V(chunk)(a, q, NULL, n_q, base, LLM__HOST_F16, LLM__HOST_F16);
-}
-static LLM__VT void LLM__V(chunk_f16_q8)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
-    LLM__V(chunk)(a, q, NULL, n_q, base, LLM__HOST_F16, LLM__HOST_Q8);
-}
-static LLM__VT void LLM__V(chunks_q8)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base, uint32_t end) {
-    llm__query_q8 whole[4];
-    uint32_t i;
-    for (i = 0; i < n_q; i++) LLM__V(query_q8)(&whole[i], q[i].q, a->head_dim_k);
-    for (; base < end; base += LLM__PAGE) LLM__V(chunk)(a, q, whole, n_q, base, LLM__HOST_Q8, LLM__HOST_Q8);
 }
 static LLM__VT void LLM__V(vec_attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q) {
+    llm__query_q8 whole[4];
     uint32_t i, n, base, begin, end;
     for (; n_q; q += n, n_q -= n) {
         n = LLM__MIN(n_q, 4u);
         begin = q[0].begin; end = q[0].end;
         for (i = 1; i < n; i++) { begin = LLM__MIN(begin, q[i].begin); end = LLM__MAX(end, q[i].end); }
         begin &= ~(LLM__PAGE - 1u);
-        if (a->k_elem == LLM__HOST_Q8) { LLM__V(chunks_q8)(a, q, n, begin, end); continue; }
-        for (base = begin; base < end; base += LLM__PAGE)
-            if (a->v_elem == LLM__HOST_Q8)       LLM__V(chunk_f16_q8)(a, q, n, base);
-            else if (a->v_elem == LLM__HOST_F16) LLM__V(chunk_f16)(a, q, n, base);
-            else                                 LLM__V(chunk_f32)(a, q, n, base);
+        for (i = 0; a->k_elem == LLM__HOST_Q8 && i < n; i++) LLM__V(query_q8)(&whole[i], q[i].q, a->head_dim_k);
+        for (base = begin; base < end; base += LLM__PAGE) LLM__V(chunk)(a, q, whole, n, base);
     }
 }
 static LLM__VT void LLM__V(vec_attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end) {
@@ -5273,12 +5279,12 @@ typedef struct llm__kernels {
     llm__vectors v;
     llm__matmul_fn decode[LLM__TYPE_COUNT], prefill[LLM__TYPE_COUNT];
     bool accelerated[LLM__TYPE_COUNT];
-    uint32_t panel_rows;          // rows a kernel takes side by side: tiles of a multiple lose nothing
+    uint32_t rows_at_once;        // rows a kernel takes side by side: tiles of a multiple lose nothing
 } llm__kernels;
 
 static void llm__kernels_scalar(llm__kernels *k) {
     int type;
-    k->panel_rows = 8;
+    k->rows_at_once = 8;
     llm__vectors_scalar(&k->v);
 #define LLM__X(name, gguf, weights, block, terms) k->decode[LLM__##name] = k->prefill[LLM__##name] = block##_matmul;
     LLM__BLOCK_FORMATS(LLM__X)
@@ -5321,7 +5327,8 @@ typedef struct llm__avx2_group { __m256 s, t; __m256i sub0, sub1, zero, mn; } ll
 // What one stored block of eight rows has besides its integers: d, m, the small scales as bytes, four per row and register; fifth bits.
 typedef struct llm__avx2_scales { __m256 d, m; llm__avx2_rows sub, mn; llm__avx2_pair fifth; } llm__avx2_scales;
 
-// Rows r and r + 4, group i*run + c of a block: r and c are constants wherever these are called, so that shifts and shuffles are.
+// Rows r and r + 4, group i*run + c of a block: in decode r and c are constants, so that shifts and shuffles are; panels are packed by
+// loops, which is a quarter of the code.
 typedef llm__avx2_pair (*llm__avx2_pair_fn)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c);
 typedef void (*llm__avx2_scales_fn)(const uint8_t *w, size_t row_bytes, llm__avx2_scales *s);
 typedef llm__avx2_group (*llm__avx2_group_fn)(const llm__avx2_scales *s, uint32_t i, int c);
@@ -5333,20 +5340,21 @@ typedef llm__avx2_group (*llm__avx2_group_fn)(const llm__avx2_scales *s, uint32_
 //   SMALL   q <= 31:  a half with its own sub-scale, as FIVE
 //   SIX     q <= 63:  63*127*2*2 = 32004
 //   SEVEN   q <= 127: 127*127*2 = 32258
-// From SMALL on the two halves of 32 columns have scales of their own.
+// From SMALL on the two halves of 32 columns have sub-scales of their own (`halved` below), which are integers and keep it one term; a
+// type with `halves` has two scales and two terms.
 enum { LLM__AVX2_NIBBLE, LLM__AVX2_FIVE, LLM__AVX2_BYTE, LLM__AVX2_SMALL, LLM__AVX2_SIX, LLM__AVX2_SEVEN };
 
 // What a type is made of; every field is a constant where the kernels are instantiated.
 typedef struct llm__avx2_type {
     int kind, zero;
     bool minima, halves;
-    uint32_t block_bytes, groups, run;          // groups of 32 in a block; so many of them unrolled: those that share bytes
+    uint32_t block_bytes, groups, run;          // groups of 32 in a block; a run of them shares bytes, and decode unrolls it
     llm__avx2_pair_fn pair;
     llm__avx2_scales_fn scales;
     llm__avx2_group_fn group;
 } llm__avx2_type;
 
-//    name              kind    zero groups, unrolled  scales of a block  of a group
+//    name              kind    zero groups, run  scales of a block  of a group
 #define LLM__X86_COMMON_FORMATS(X)                                            \
     X(Q4_0,    q4_0,    NIBBLE, 8,   1, 1, head,          whole)              \
     X(Q4_1,    q4_1,    NIBBLE, 0,   1, 1, head,          whole)              \
@@ -5359,6 +5367,7 @@ typedef struct llm__avx2_type {
     X(Q5_K,    q5_k,    FIVE,   0,   8, 2, super_k4,      scaled)             \
     X(Q6_K,    q6_k,    SIX,    32,  8, 4, super_q6_k,    halved)
 // Decode of these is AVX2 everywhere: looking weights up takes the time, and every kernel is compiled by everybody who includes this file.
+// For the same reason the longest unpacks are functions (LLM__RN), compiled once for decode and panels.
 #define LLM__X86_RARE_FORMATS(X)                                              \
     X(IQ2_XXS, iq2_xxs, SEVEN,  43,  8, 1, super_iq2_xxs, odd)                \
     X(IQ2_XS,  iq2_xs,  SEVEN,  43,  8, 2, super_iq2_xs,  two_odd)            \
@@ -5408,7 +5417,6 @@ LLM__AVX2_INLINE __m256i llm__avx2_bit(__m256i v, __m256i bit, int value) {
     return llm__avx2_low(_mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit), value);
 }
 
-
 #define LLM__AVX2_FOLD(type, width, a, b) \
     _mm256_add_##type(_mm256_unpacklo_##width(a, b), _mm256_unpackhi_##width(a, b))
 
@@ -5432,7 +5440,8 @@ LLM__AVX2_INLINE __m256i llm__avx2_signed(__m256i w, __m256i a) {
 // Prefill unpacks a panel, 32 columns of 32 rows at a time, runs it over all tokens and forgets it. Unpacking is AVX2 whatever the
 // micro-kernels are: it is done once for all tokens.
 
-enum { LLM__PANEL_COLS = 16, LLM__PANELS = 2 };      // 512 columns of 64 rows stay in L2, a group of tokens in L1
+enum { LLM__PANEL_COLS = 16, LLM__PANELS = 2 };      // so many panels side by side and below: 512 columns of 64 rows stay in L2, a
+                                                     // group of tokens in L1
 
 // Ready for the micro-kernels.
 typedef struct llm__panel {
@@ -5463,6 +5472,7 @@ typedef void (*llm__x86_tile_fn)(const llm__panel *p, const llm__token_group *k,
 typedef void (*llm__x86_pack_fn)(llm__panel *p, uint32_t h, const uint8_t *w, size_t rb, uint32_t n_groups, bool nibbles);
 
 typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // one per token
+typedef llm__avx2_four (*llm__avx2_isums_fn)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros);
 
 // GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; this pins down a running sum.
 #if LLM__GNUC
@@ -5472,24 +5482,24 @@ typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // o
 #endif
 
 // One term of N4 for quarter h and token c. Whole groups: isum has its zero already.
-LLM__AVX2_INLINE __m256 llm__avx2_term(bool halves, bool minima, __m256 acc, __m256i isum, const llm__panel *p, uint32_t h,
+LLM__AVX2_INLINE __m256 llm__avx2_term(bool halved, bool minima, __m256 acc, __m256i isum, const llm__panel *p, uint32_t h,
                                        const llm__side *side, uint32_t c) {
     const __m256 da = _mm256_set1_ps(side->d[c]);
     const __m256i z = llm__avx2_four_bytes(side->s16[c]);
-    if (halves && !minima) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(z, llm__avx2_load(p->zero + h * 16)));
+    if (halved && !minima) isum = _mm256_add_epi32(isum, _mm256_madd_epi16(z, llm__avx2_load(p->zero + h * 16)));
     acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->s + h * 8), da), _mm256_cvtepi32_ps(isum), acc);
     if (!minima) return acc;
-    return _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->t + h * 8), da), halves ?
+    return _mm256_fmadd_ps(_mm256_mul_ps(_mm256_loadu_ps(p->t + h * 8), da), halved ?
                            _mm256_cvtepi32_ps(_mm256_madd_epi16(z, llm__avx2_load(p->mn + h * 16))) : _mm256_set1_ps(side->m[c]), acc);
 }
 typedef struct llm__avx2_sums { __m256 f0, f1, f2, f3; } llm__avx2_sums;          // one per token
 
-LLM__AVX2_INLINE llm__avx2_sums llm__avx2_terms(bool halves, bool minima, llm__avx2_sums f, llm__avx2_four i, const llm__panel *p,
+LLM__AVX2_INLINE llm__avx2_sums llm__avx2_terms(bool halved, bool minima, llm__avx2_sums f, llm__avx2_four i, const llm__panel *p,
                                                 uint32_t h, const llm__side *side, uint32_t c) {
-    f.f0 = llm__avx2_term(halves, minima, f.f0, i.v0, p, h, side, c);
-    f.f1 = llm__avx2_term(halves, minima, f.f1, i.v1, p, h, side, c + 1);
-    f.f2 = llm__avx2_term(halves, minima, f.f2, i.v2, p, h, side, c + 2);
-    f.f3 = llm__avx2_term(halves, minima, f.f3, i.v3, p, h, side, c + 3);
+    f.f0 = llm__avx2_term(halved, minima, f.f0, i.v0, p, h, side, c);
+    f.f1 = llm__avx2_term(halved, minima, f.f1, i.v1, p, h, side, c + 1);
+    f.f2 = llm__avx2_term(halved, minima, f.f2, i.v2, p, h, side, c + 2);
+    f.f3 = llm__avx2_term(halved, minima, f.f3, i.v3, p, h, side, c + 3);
     return f;
 }
 LLM__AVX2_INLINE __m256i llm__avx2_live(uint32_t n) {
@@ -5520,9 +5530,9 @@ LLM__AVX2_INLINE void llm__avx2_sums_to(const llm__token_group *k, uint32_t c, u
 #endif // whole
 
 //---- begin pass ----------------------------------------------------------------------------------------------------------------
-// Read once per encoding. LLM__R(name) is its name, LLM__RT what a function needs in front, LLM__RI the same for a part of a kernel;
-// LLM__R_DOT(acc, u8, s8) adds four products to each word where there is such an instruction, LLM__R_EVEX says that there are masks,
-// LLM__R_FORMATS are the types that decode.
+// Read once per encoding. LLM__R(name) is its name, LLM__RT what a function needs in front, LLM__RI the same for a part of a kernel,
+// LLM__RN for a part that stays a function; LLM__R_DOT(acc, u8, s8) adds four products to each word where there is such an instruction,
+// LLM__R_EVEX says that there are masks, LLM__R_FORMATS are the types that decode.
 #if defined(LLM__PASS) && LLM__PASS == LLM__PASS_ROWS
 
 // 16 bytes of two rows.
@@ -5659,7 +5669,7 @@ LLM__RI __m256i LLM__R(last_words)(const uint8_t *w, size_t rb) { return LLM__R(
 #endif
 
 // Two f16 in each word.
-LLM__RI void LLM__R(halves)(__m256i words, __m256 *low, __m256 *high) {
+LLM__RI void LLM__R(two_f16)(__m256i words, __m256 *low, __m256 *high) {
 #if LLM__R_EVEX
     *low = _mm256_cvtph_ps(_mm256_cvtepi32_epi16(words));
     *high = _mm256_cvtph_ps(_mm256_cvtepi32_epi16(_mm256_srli_epi32(words, 16)));
@@ -5684,22 +5694,22 @@ LLM__RI llm__avx2_pair LLM__R(fifths)(__m256i words) {
 }
 // d, and m where the type has one: else it is two bytes of weights, and nobody looks.
 LLM__RI void LLM__R(head)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    LLM__R(halves)(LLM__R(words)(w, rb), &s->d, &s->m);
+    LLM__R(two_f16)(LLM__R(words)(w, rb), &s->d, &s->m);
 }
 LLM__RI void LLM__R(fives)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->fifth = LLM__R(fifths)(_mm256_or_si256(_mm256_srli_epi32(r.v[0], 16), _mm256_slli_epi32(r.v[1], 16)));
 }
 LLM__RI void LLM__R(fives_min)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->fifth = LLM__R(fifths)(r.v[1]);
 }
 // d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16; the six-bit fields come apart four at a time.
 LLM__RI void LLM__R(super_k4)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->m = LLM__R(minus)(s->m);
     s->sub.v[0] = llm__avx2_low(r.v[1], 63);
     s->mn.v[0] = llm__avx2_low(r.v[2], 63);
@@ -5709,7 +5719,7 @@ LLM__RI void LLM__R(super_k4)(const uint8_t *w, size_t rb, llm__avx2_scales *s) 
 LLM__RI void LLM__R(super_q2_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
     int i;
-    LLM__R(halves)(LLM__R(last_words)(w + 68, rb), &s->d, &s->m);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 68, rb), &s->d, &s->m);
     s->m = LLM__R(minus)(s->m);
     for (i = 0; i < 4; i++) {
         s->sub.v[i] = llm__avx2_low(r.v[i], 15);
@@ -5723,7 +5733,7 @@ LLM__RI void LLM__R(super_q3_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s
     int i;
     for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
     r = LLM__R(transpose)(r);
-    LLM__R(halves)(r.v[3], &s->m, &s->d);
+    LLM__R(two_f16)(r.v[3], &s->m, &s->d);
     s->sub.v[0] = _mm256_or_si256(llm__avx2_low(r.v[0], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -4), 48));
     s->sub.v[1] = _mm256_or_si256(llm__avx2_low(r.v[1], 15), llm__avx2_low(llm__avx2_shift(r.v[2], -2), 48));
     s->sub.v[2] = _mm256_or_si256(llm__avx2_low(llm__avx2_shift(r.v[0], 4), 15), llm__avx2_low(r.v[2], 48));
@@ -5734,7 +5744,7 @@ LLM__RI void LLM__R(super_q3_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s
 LLM__RI void LLM__R(super_q6_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     s->sub = LLM__R(transpose)(LLM__R(rows_at)(w + 192, rb));
     s->mn = s->sub;                                                         // no minima: defined, not used
-    LLM__R(halves)(LLM__R(last_words)(w + 194, rb), &s->m, &s->d);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 194, rb), &s->m, &s->d);
 }
 
 // Bytes j and k of each word as the two signed halves of the word.
@@ -5838,7 +5848,7 @@ LLM__RI void LLM__R(powers)(const uint8_t *w, size_t rb, llm__avx2_scales *s) { 
 }
 LLM__RI void LLM__R(super_iq4_xs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w, rb));
-    LLM__R(halves)(r.v[0], &s->d, &s->m);
+    LLM__R(two_f16)(r.v[0], &s->d, &s->m);
     s->sub.v[0] = r.v[1];
     s->sub.v[1] = _mm256_srli_epi32(r.v[0], 16);
 }
@@ -5855,7 +5865,7 @@ LLM__RI llm__avx2_pair LLM__R(tq2_0)(const uint8_t *a, const uint8_t *b, const l
     return LLM__R(field)(a, b, i * 32, c * 2, 3);
 }
 LLM__RI void LLM__R(super_tq2_0)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    LLM__R(halves)(LLM__R(last_words)(w + 50, rb), &s->m, &s->d);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 50, rb), &s->m, &s->d);
 }
 // llm__trit, plus 1, for all bytes; a power of three for two of them. Products modulo 256 stand in the upper byte: the even bytes come
 // there times 256 * power, which drops the odd ones.
@@ -5870,7 +5880,7 @@ LLM__RI __m256i LLM__R(each)(const void *a, const void *b) {     // the same fou
     memcpy(&y, b, 4);
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_set1_epi32(x)), _mm_set1_epi32(y), 1);
 }
-LLM__RI llm__avx2_pair LLM__R(tq1_0)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(tq1_0)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     llm__avx2_pair p;
     (void)s; (void)r; (void)c;
     if (i < 5) {
@@ -5886,7 +5896,7 @@ LLM__RI llm__avx2_pair LLM__R(tq1_0)(const uint8_t *a, const uint8_t *b, const l
     return p;
 }
 LLM__RI void LLM__R(super_tq1_0)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    LLM__R(halves)(LLM__R(last_words)(w + 38, rb), &s->m, &s->d);
+    LLM__R(two_f16)(LLM__R(last_words)(w + 38, rb), &s->m, &s->d);
 }
 
 // Four bytes of each row, each in a word of its own: what eight weights share.
@@ -5990,13 +6000,13 @@ LLM__RI __m256i LLM__R(signs28)(const uint8_t *a, const uint8_t *b) {         //
     return LLM__R(even_signs)(_mm256_srlv_epi32(LLM__R(each)(a, b), _mm256_setr_epi32(0, 7, 14, 21, 0, 7, 14, 21)));
 }
 
-LLM__RI llm__avx2_pair LLM__R(iq2_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq2_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 8;
     const __m128i entries = LLM__R(entries)(llm__grid_iq2_xxs, a + at, b + at, 0, 0, 0, 0);
     (void)s; (void)r; (void)c;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(quads)(entries, 8, 25, 43, 0), LLM__R(signs28)(a + at + 4, b + at + 4)), 43);
 }
-LLM__RI llm__avx2_pair LLM__R(iq2_xs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq2_xs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const uint8_t *x = a + 2 + i * 16 + c * 8, *y = b + 2 + i * 16 + c * 8;
     const __m256i signs = LLM__R(even_signs)(_mm256_srli_epi32(_mm256_cvtepu16_epi32(LLM__R(eights)(x, y)), 9));
     const __m128i entries = LLM__R(grid4)(llm__grid_iq2_xs, llm__le16(x) & 511u, llm__le16(x + 2) & 511u, llm__le16(x + 4) & 511u,
@@ -6005,19 +6015,19 @@ LLM__RI llm__avx2_pair LLM__R(iq2_xs)(const uint8_t *a, const uint8_t *b, const 
     (void)s; (void)r;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(quads)(entries, 8, 25, 43, 0), signs), 43);
 }
-LLM__RI llm__avx2_pair LLM__R(iq2_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq2_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 2 + (size_t)c, at = 2 + j * 4;
     const __m128i entries = LLM__R(entries)(llm__grid_iq2_s, a + at, b + at, a[66 + j], b[66 + j], 2, 3);
     (void)s; (void)r;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(quads)(entries, 8, 25, 43, 0), LLM__R(apart)(a + at + 32, b + at + 32)), 43);
 }
-LLM__RI llm__avx2_pair LLM__R(iq3_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq3_xxs)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 8, signs = 66 + i * 4;
     const __m128i x = LLM__R(grid8)(llm__grid_iq3_xxs, a + at, 0), y = LLM__R(grid8)(llm__grid_iq3_xxs, b + at, 0);
     (void)s; (void)r; (void)c;
     return LLM__R(raise)(LLM__R(turn)(LLM__R(eighths)(x, y, llm__iq3_xxs_values), LLM__R(signs28)(a + signs, b + signs)), 62);
 }
-LLM__RI llm__avx2_pair LLM__R(iq3_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq3_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 8, signs = 74 + i * 4;
     const __m128i x = LLM__R(grid8)(llm__grid_iq3_s, a + at, a[66 + i]), y = LLM__R(grid8)(llm__grid_iq3_s, b + at, b[66 + i]);
     (void)s; (void)r; (void)c;
@@ -6032,13 +6042,13 @@ LLM__RI llm__avx2_pair LLM__R(thirds)(__m128i entries, __m256i high, __m256i to_
     return LLM__R(or)(p, q);
 }
 LLM__RI __m256i LLM__R(each16)(uint32_t a, uint32_t b) { return LLM__R(each)(&a, &b); }
-LLM__RI llm__avx2_pair LLM__R(iq1_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq1_s)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t at = 2 + i * 4;
     const uint32_t x = llm__le16(a + 34 + i * 2), y = llm__le16(b + 34 + i * 2);
     (void)s; (void)r; (void)c;
     return LLM__R(thirds)(LLM__R(entries)(llm__grid_iq1, a + at, b + at, x, y, 3, 7), LLM__R(each16)(x, y), _mm256_set1_epi32(14));
 }
-LLM__RI llm__avx2_pair LLM__R(iq1_m)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
+LLM__RN llm__avx2_pair LLM__R(iq1_m)(const uint8_t *a, const uint8_t *b, const llm__avx2_scales *s, int r, uint32_t i, int c) {
     const size_t j = i * 2 + (size_t)c, at = j * 4;
     const uint32_t x = llm__le16(a + 32 + j * 2), y = llm__le16(b + 32 + j * 2);
     (void)s; (void)r;
@@ -6053,7 +6063,7 @@ LLM__RI void LLM__R(super_d)(const uint8_t *w, size_t rb, llm__avx2_scales *s, f
 }
 LLM__RI __m256i LLM__R(top)(__m256i words, int j) { return _mm256_slli_epi32(_mm256_srli_epi32(words, 28), j * 4); }
 // The scales are above the signs: in words 1 and 3 of four times 16 bytes; in eight words.
-LLM__RI void LLM__R(super_iq2_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq2_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     int i;
     LLM__R(super_d)(w, rb, s, 0.125f);
     s->sub.v[0] = _mm256_setzero_si256();
@@ -6063,7 +6073,7 @@ LLM__RI void LLM__R(super_iq2_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales
         s->sub.v[0] = _mm256_or_si256(s->sub.v[0], both);
     }
 }
-LLM__RI void LLM__R(super_iq3_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq3_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w + 66, rb)), q = LLM__R(transpose)(LLM__R(rows_at)(w + 82, rb));
     int i;
     LLM__R(super_d)(w, rb, s, 0.25f);
@@ -6071,11 +6081,11 @@ LLM__RI void LLM__R(super_iq3_xxs)(const uint8_t *w, size_t rb, llm__avx2_scales
     for (i = 0; i < 4; i++)
         s->sub.v[0] = _mm256_or_si256(s->sub.v[0], _mm256_or_si256(LLM__R(top)(r.v[i], i), LLM__R(top)(q.v[i], i + 4)));
 }
-LLM__RI void LLM__R(super_iq3_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq3_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     LLM__R(head)(w, rb, s);
     s->sub.v[0] = LLM__R(last_words)(w + 94, rb);
 }
-LLM__RI void LLM__R(super_iq1_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq1_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w + 34, rb));
     int i;
     LLM__R(super_d)(w, rb, s, 0.125f);
@@ -6110,11 +6120,11 @@ LLM__RI void LLM__R(odd_halves)(const uint8_t *w, size_t rb, llm__avx2_scales *s
         r.v[i] = LLM__R(odd_bytes)(_mm256_unpackhi_epi8(llm__avx2_low(r.v[i], 15), llm__avx2_low(_mm256_srli_epi16(r.v[i], 4), 15)));
     s->sub = LLM__R(transpose)(r);
 }
-LLM__RI void LLM__R(super_iq2_xs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq2_xs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     LLM__R(super_d)(w, rb, s, 0.125f);
     LLM__R(odd_halves)(w + 58, rb, s);
 }
-LLM__RI void LLM__R(super_iq2_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq2_s)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     LLM__R(super_d)(w, rb, s, 0.125f);
     LLM__R(odd_halves)(w + 66, rb, s);
 }
@@ -6126,11 +6136,11 @@ LLM__RI __m256i LLM__R(four_threes)(__m256i v) {
                                         _mm256_and_si256(_mm256_slli_epi32(v, 15), _mm256_set1_epi32(0x7000000)));
     return LLM__R(odd_bytes)(_mm256_or_si256(r01, r23));
 }
-LLM__RI void LLM__R(super_iq1_m)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
+LLM__RN void LLM__R(super_iq1_m)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
     const llm__avx2_rows r = LLM__R(transpose)(LLM__R(rows_at)(w + 40, rb));
     const __m256i d01 = _mm256_or_si256(LLM__R(bits_at)(r.v[2], 12, 0xf), LLM__R(bits_at)(r.v[2], 24, 0xf0));
     const __m256i d23 = _mm256_or_si256(LLM__R(bits_at)(r.v[3], 4, 0xf00), LLM__R(bits_at)(r.v[3], 16, 0xf000));
-    LLM__R(halves)(_mm256_or_si256(d01, d23), &s->d, &s->m);
+    LLM__R(two_f16)(_mm256_or_si256(d01, d23), &s->d, &s->m);
     s->d = _mm256_mul_ps(s->d, _mm256_set1_ps(0.125f));
     s->sub.v[0] = LLM__R(four_threes)(r.v[2]);
     s->sub.v[1] = LLM__R(four_threes)(_mm256_srli_epi32(r.v[2], 16));
@@ -6219,7 +6229,7 @@ LLM__RI __m256 LLM__R(decode_group)(const llm__avx2_type y, __m256 acc, const ui
     return _mm256_fmadd_ps(_mm256_mul_ps(g.t, da), _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, g.mn)), acc);
 }
 
-// One stored block.
+// One stored block; and one that is a single group, where nothing else needs to be inlined and thrown away again.
 LLM__RI __m256 LLM__R(decode_block)(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, llm__avx2_input x) {
     llm__avx2_scales scales;
     uint32_t i;
@@ -6232,6 +6242,11 @@ LLM__RI __m256 LLM__R(decode_block)(const llm__avx2_type y, __m256 acc, const ui
         x.q += 32 * y.run; x.d += y.run; x.s16 += 2 * y.run;
     }
     return acc;
+}
+LLM__RI __m256 LLM__R(decode_short)(const llm__avx2_type y, __m256 acc, const uint8_t *w, size_t rb, const llm__avx2_input *x) {
+    llm__avx2_scales scales;
+    y.scales(w, rb, &scales);
+    return LLM__R(decode_group)(y, acc, w, rb, &scales, 0, 0, x);
 }
 
 // Eight rows times one token. Short blocks go two at a time: half the pointers to move.
@@ -6248,8 +6263,8 @@ LLM__RI void LLM__R(decode8)(const llm__avx2_type y, const uint8_t *w, size_t rb
         llm__avx2_input next = x;
         next.q += 32; next.d += 1; next.s16 += 2;
         ahead = llm__avx2_fetch(ahead, y.block_bytes * 16);
-        acc = LLM__R(decode_block)(y, acc, w, rb, x);
-        acc = LLM__R(decode_block)(y, acc, w + y.block_bytes, rb, next);
+        acc = LLM__R(decode_short)(y, acc, w, rb, &x);
+        acc = LLM__R(decode_short)(y, acc, w + y.block_bytes, rb, &next);
         x.q += 64; x.d += 2; x.s16 += 4;
     }
     for (; b < n_groups; b += y.groups, w += y.block_bytes) {
@@ -6274,7 +6289,7 @@ LLM__RI void LLM__R(decode)(const llm__avx2_type y, const llm__tile *t) {
     }
 }
 
-// Where bytes can be multiplied as signed ones, they are: then there is no zero.
+// Where bytes can be multiplied as signed ones, they are: then there is no zero. Fewer than eight rows are not worth a kernel.
 #ifdef LLM__R_DOT
 #define LLM__R_ZERO(kind, zero) (zero)
 #else
@@ -6289,7 +6304,10 @@ LLM__RI void LLM__R(decode)(const llm__avx2_type y, const llm__tile *t) {
         y.pair = LLM__R(name); y.scales = LLM__R(scales_); y.group = LLM__R(group_);                         \
         return y;                                                                                            \
     }                                                                                                        \
-    static LLM__RT void LLM__R(decode_##name)(const llm__tile *t) { LLM__R(decode)(LLM__R(type_##name)(), t); }
+    static LLM__RT void LLM__R(decode_##name)(const llm__tile *t) {                                          \
+        if (t->n_rows < 8) llm__##name##_matmul(t);                                                          \
+        else LLM__R(decode)(LLM__R(type_##name)(), t);                                                       \
+    }
 LLM__R_FORMATS(LLM__X)
 #undef LLM__X
 #undef LLM__R_ZERO
@@ -6315,23 +6333,21 @@ LLM__RI llm__avx2_four LLM__R(4steps)(llm__avx2_four a, const uint8_t *w, const 
 LLM__RI __m256i LLM__R(scaled_sum)(__m256i a, __m256i sub0, __m256i b, __m256i sub1) {
     return _mm256_add_epi32(_mm256_mullo_epi32(a, sub0), _mm256_mullo_epi32(b, sub1));
 }
-LLM__RI llm__avx2_four LLM__R(dot32)(llm__avx2_four a, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
-    a = LLM__R(4steps)(a, p->q[0] + h * 32, x, at);
-    return LLM__R(4steps)(a, p->q[4] + h * 32, x, at + 16);
+LLM__RI llm__avx2_four LLM__R(isums_whole)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    zeros = LLM__R(4steps)(zeros, p->q[0] + h * 32, x, at);
+    return LLM__R(4steps)(zeros, p->q[4] + h * 32, x, at + 16);
 }
-LLM__RI llm__avx2_four LLM__R(dot16x2)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
+LLM__RI llm__avx2_four LLM__R(isums_halved)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
     const __m256i sub0 = _mm256_srai_epi32(llm__avx2_load(p->sub[0] + h * 16), 16);
     const __m256i sub1 = _mm256_srai_epi32(llm__avx2_load(p->sub[1] + h * 16), 16);
     llm__avx2_four a, b;
+    (void)zeros;
     a.v0 = a.v1 = a.v2 = a.v3 = _mm256_setzero_si256();
     b = LLM__R(4steps)(a, p->q[4] + h * 32, x, at + 16);
     a = LLM__R(4steps)(a, p->q[0] + h * 32, x, at);
     a.v0 = LLM__R(scaled_sum)(a.v0, sub0, b.v0, sub1); a.v1 = LLM__R(scaled_sum)(a.v1, sub0, b.v1, sub1);
     a.v2 = LLM__R(scaled_sum)(a.v2, sub0, b.v2, sub1); a.v3 = LLM__R(scaled_sum)(a.v3, sub0, b.v3, sub1);
     return a;
-}
-LLM__RI llm__avx2_four LLM__R(isums)(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
-    return kind < LLM__AVX2_SMALL ? LLM__R(dot32)(zeros, p, h, x, at) : LLM__R(dot16x2)(p, h, x, at);
 }
 #else
 LLM__RI llm__avx2_four llm__avx2_step(const uint8_t *w, const int8_t *const *x, uint32_t at) {
@@ -6421,34 +6437,40 @@ LLM__RI llm__avx2_four LLM__R(1step)(const llm__panel *p, uint32_t h, const int8
     return llm__avx2_widen(llm__avx2_step(p->q[g] + h * 32, x, at + g * 4), llm__avx2_load(p->sub[g / 4] + h * 16));
 }
 
-// 32 columns of eight rows (quarter h of a panel) x 4 tokens, exact, zero not yet subtracted.
-LLM__RI llm__avx2_four llm__avx2_block(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at) {
+// 32 columns of eight rows (quarter h of a panel) x 4 tokens, exact; from `zeros` on, for whole groups. Halves do not need them.
+LLM__RI llm__avx2_four LLM__R(isums_nibble)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    return llm__avx2_add32(llm__avx2_widen(llm__avx2_8steps(p->q[0] + h * 32, x, at), _mm256_set1_epi16(1)), zeros);
+}
+LLM__RI llm__avx2_four LLM__R(isums_five)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
     const __m256i ones = _mm256_set1_epi16(1);
     const uint8_t *q = p->q[0] + h * 32;
-    if (kind == LLM__AVX2_NIBBLE) return llm__avx2_widen(llm__avx2_8steps(q, x, at), ones);
-    if (kind == LLM__AVX2_FIVE)
-        return llm__avx2_add32(llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), ones),
-                               llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), ones));
-    if (kind == LLM__AVX2_BYTE) return llm__avx2_bytes(q, p->high[0] + h * 32, x, at);
-    if (kind == LLM__AVX2_SMALL) {
-        llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), llm__avx2_load(p->sub[0] + h * 16));
-        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), llm__avx2_load(p->sub[1] + h * 16)));
-    }
-    if (kind == LLM__AVX2_SEVEN) {
-        llm__avx2_four r = llm__avx2_add32(LLM__R(1step)(p, h, x, at, 0), LLM__R(1step)(p, h, x, at, 1));
-        r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 2)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 3));
-        r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 4)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 5));
-        return llm__avx2_add32(llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 6)), LLM__R(1step)(p, h, x, at, 7));
-    } else {
-        const __m256i sub0 = llm__avx2_load(p->sub[0] + h * 16), sub1 = llm__avx2_load(p->sub[1] + h * 16);
-        llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(q, x, at, 0), sub0);
-        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 2), sub0));
-        r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 4), sub1));
-        return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 6), sub1));
-    }
+    const llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), ones);
+    return llm__avx2_add32(llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), ones)), zeros);
 }
-LLM__RI llm__avx2_four LLM__R(isums)(int kind, const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
-    return kind < LLM__AVX2_SMALL ? llm__avx2_add32(llm__avx2_block(kind, p, h, x, at), zeros) : llm__avx2_block(kind, p, h, x, at);
+LLM__RI llm__avx2_four LLM__R(isums_byte)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    return llm__avx2_add32(llm__avx2_bytes(p->q[0] + h * 32, p->high[0] + h * 32, x, at), zeros);
+}
+LLM__RI llm__avx2_four LLM__R(isums_small)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    const uint8_t *q = p->q[0] + h * 32;
+    const llm__avx2_four r = llm__avx2_widen(llm__avx2_4steps(q, x, at, 0), llm__avx2_load(p->sub[0] + h * 16));
+    (void)zeros;
+    return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_4steps(q, x, at, 4), llm__avx2_load(p->sub[1] + h * 16)));
+}
+LLM__RI llm__avx2_four LLM__R(isums_six)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    const __m256i sub0 = llm__avx2_load(p->sub[0] + h * 16), sub1 = llm__avx2_load(p->sub[1] + h * 16);
+    const uint8_t *q = p->q[0] + h * 32;
+    llm__avx2_four r = llm__avx2_widen(llm__avx2_2steps(q, x, at, 0), sub0);
+    (void)zeros;
+    r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 2), sub0));
+    r = llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 4), sub1));
+    return llm__avx2_add32(r, llm__avx2_widen(llm__avx2_2steps(q, x, at, 6), sub1));
+}
+LLM__RI llm__avx2_four LLM__R(isums_seven)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros) {
+    llm__avx2_four r = llm__avx2_add32(LLM__R(1step)(p, h, x, at, 0), LLM__R(1step)(p, h, x, at, 1));
+    (void)zeros;
+    r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 2)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 3));
+    r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 4)); r = llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 5));
+    return llm__avx2_add32(llm__avx2_add32(r, LLM__R(1step)(p, h, x, at, 6)), LLM__R(1step)(p, h, x, at, 7));
 }
 #endif
 
@@ -6463,43 +6485,44 @@ LLM__RI llm__avx2_four LLM__R(zeros)(bool any, const llm__side *side, uint32_t c
     z.v3 = _mm256_madd_epi16(llm__avx2_four_bytes(side->s16[c + 3]), minus_zero);
     return z;
 }
-LLM__RI void LLM__R(tile)(int kind, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t row, uint32_t n_rows) {
+LLM__RI void LLM__R(tile)(llm__avx2_isums_fn isums, bool halved, bool minima, const llm__panel *p, const llm__token_group *k,
+                          uint32_t row, uint32_t n_rows) {
     const __m256i minus_zero = _mm256_set1_epi16((short)-k->zero);
     uint32_t c, h, b;
     for (c = 0; c < k->n; c += 4)
         for (h = 0; h * 8 < n_rows; h++) {
             llm__avx2_sums f = llm__avx2_sums_from(k, c, row + h * 8, n_rows - h * 8);
             for (b = 0; b < k->n_groups; b++) {
-                const llm__avx2_four z = LLM__R(zeros)(kind < LLM__AVX2_SMALL && !minima, &k->side[b], c, minus_zero);
-                const llm__avx2_four i = LLM__R(isums)(kind, p + b, h, k->q + c, b * 32, z);
-                f = llm__avx2_terms(kind >= LLM__AVX2_SMALL, minima, f, i, p + b, h, &k->side[b], c);
+                const llm__avx2_four z = LLM__R(zeros)(!halved && !minima, &k->side[b], c, minus_zero);
+                const llm__avx2_four i = isums(p + b, h, k->q + c, b * 32, z);
+                f = llm__avx2_terms(halved, minima, f, i, p + b, h, &k->side[b], c);
             }
             llm__avx2_sums_to(k, c, row + h * 8, n_rows - h * 8, f);
         }
 }
-#define LLM__R_TILE(name, kind, minima)                                                                                    \
+#define LLM__R_TILE(name, isums, halved, minima)                                                                           \
     static LLM__RT void LLM__R(name)(const llm__panel *p, const llm__token_group *k, uint32_t row, uint32_t n_rows) {      \
-        LLM__R(tile)(kind, minima, p, k, row, n_rows);                                                                     \
+        LLM__R(tile)(LLM__R(isums), halved, minima, p, k, row, n_rows);                                                    \
     }
 #ifdef LLM__R_DOT
-LLM__R_TILE(tile_whole, LLM__AVX2_NIBBLE, false)
-LLM__R_TILE(tile_whole_min, LLM__AVX2_NIBBLE, true)
-LLM__R_TILE(tile_halves, LLM__AVX2_SMALL, false)
-LLM__R_TILE(tile_halves_min, LLM__AVX2_SMALL, true)
+LLM__R_TILE(tile_whole, isums_whole, false, false)
+LLM__R_TILE(tile_whole_min, isums_whole, false, true)
+LLM__R_TILE(tile_halved, isums_halved, true, false)
+LLM__R_TILE(tile_halved_min, isums_halved, true, true)
 static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
     if (kind < LLM__AVX2_SMALL) return minima ? LLM__R(tile_whole_min) : LLM__R(tile_whole);
-    return minima ? LLM__R(tile_halves_min) : LLM__R(tile_halves);
+    return minima ? LLM__R(tile_halved_min) : LLM__R(tile_halved);
 }
 #else
-LLM__R_TILE(tile_nibble, LLM__AVX2_NIBBLE, false)
-LLM__R_TILE(tile_nibble_min, LLM__AVX2_NIBBLE, true)
-LLM__R_TILE(tile_five, LLM__AVX2_FIVE, false)
-LLM__R_TILE(tile_five_min, LLM__AVX2_FIVE, true)
-LLM__R_TILE(tile_byte, LLM__AVX2_BYTE, false)
-LLM__R_TILE(tile_small, LLM__AVX2_SMALL, false)
-LLM__R_TILE(tile_small_min, LLM__AVX2_SMALL, true)
-LLM__R_TILE(tile_six, LLM__AVX2_SIX, false)
-LLM__R_TILE(tile_seven, LLM__AVX2_SEVEN, false)
+LLM__R_TILE(tile_nibble, isums_nibble, false, false)
+LLM__R_TILE(tile_nibble_min, isums_nibble, false, true)
+LLM__R_TILE(tile_five, isums_five, false, false)
+LLM__R_TILE(tile_five_min, isums_five, false, true)
+LLM__R_TILE(tile_byte, isums_byte, false, false)
+LLM__R_TILE(tile_small, isums_small, true, false)
+LLM__R_TILE(tile_small_min, isums_small, true, true)
+LLM__R_TILE(tile_six, isums_six, true, false)
+LLM__R_TILE(tile_seven, isums_seven, true, false)
 // Where each half has its own scale there are two terms for 32 columns. Rare enough to be AVX2 for all.
 LLM__RI __m256 LLM__R(own_term)(__m256 acc, __m256i isum, const llm__panel *p, uint32_t h, const llm__side *side, uint32_t c, int half,
                                 int zero) {
@@ -6545,6 +6568,7 @@ static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
 #define LLM__PASS LLM__PASS_ROWS
 #define LLM__RT       LLM__AVX2
 #define LLM__RI       LLM__X86_INLINE LLM__RT
+#define LLM__RN       static LLM__NOINLINE LLM__UNUSED LLM__RT
 #define LLM__R(name)  llm__r_##name##_avx2
 #define LLM__R_EVEX   0
 #define LLM__R_FORMATS  LLM__X86_FORMATS
@@ -6582,15 +6606,14 @@ static llm__x86_tile_fn LLM__R(tile_of)(int kind, bool minima) {
 #undef LLM__R_DOT
 #endif
 #undef LLM__RI
+#undef LLM__RN
 #undef LLM__PASS
 
 // ---- packing a panel: AVX2, for all of them ----
 
 LLM__AVX2_INLINE void llm__avx2_store(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
 // 16 columns: [row][k / 4] -> [k / 4][row]
-LLM__AVX2_INLINE void llm__avx2_pack_half(uint8_t *out, __m256i a, __m256i b, __m256i c, __m256i d) {
-    llm__avx2_rows r;
-    r.v[0] = a; r.v[1] = b; r.v[2] = c; r.v[3] = d;
+LLM__AVX2_INLINE void llm__avx2_pack_half(uint8_t *out, llm__avx2_rows r) {
     r = llm__r_transpose_avx2(r);
     llm__avx2_store(out, r.v[0]);       llm__avx2_store(out + 128, r.v[1]);
     llm__avx2_store(out + 256, r.v[2]); llm__avx2_store(out + 384, r.v[3]);
@@ -6605,11 +6628,15 @@ LLM__AVX2_INLINE void llm__avx2_unsign(uint8_t *low, uint8_t *high, bool nibbles
 LLM__AVX2_INLINE void llm__avx2_pack_group(const llm__avx2_type y, llm__panel *p, uint32_t h, const uint8_t *w, size_t rb,
                                            const llm__avx2_scales *scales, uint32_t i, int c, bool nibbles) {
     const llm__avx2_group g = y.group(scales, i, c);
-    const llm__avx2_pair r0 = y.pair(w, w + 4 * rb, scales, 0, i, c), r1 = y.pair(w + rb, w + 5 * rb, scales, 1, i, c);
-    const llm__avx2_pair r2 = y.pair(w + 2 * rb, w + 6 * rb, scales, 2, i, c), r3 = y.pair(w + 3 * rb, w + 7 * rb, scales, 3, i, c);
-    int k;
-    llm__avx2_pack_half(p->q[0] + h * 32, r0.lo, r1.lo, r2.lo, r3.lo);
-    llm__avx2_pack_half(p->q[4] + h * 32, r0.hi, r1.hi, r2.hi, r3.hi);
+    llm__avx2_rows lo, hi;
+    int r, k;
+    for (r = 0; r < 4; r++, w += rb) {
+        const llm__avx2_pair v = y.pair(w, w + 4 * rb, scales, r, i, c);
+        lo.v[r] = v.lo;
+        hi.v[r] = v.hi;
+    }
+    llm__avx2_pack_half(p->q[0] + h * 32, lo);
+    llm__avx2_pack_half(p->q[4] + h * 32, hi);
     if (y.kind == LLM__AVX2_BYTE) for (k = 0; k < 8; k++) llm__avx2_unsign(p->q[k] + h * 32, p->high[k] + h * 32, nibbles);
     _mm256_storeu_ps(p->s + h * 8, g.s);
     _mm256_storeu_ps(p->t + h * 8, g.t);
@@ -6625,12 +6652,8 @@ LLM__AVX2_INLINE void llm__avx2_pack(const llm__avx2_type y, llm__panel *p, uint
     for (b = 0; b < n_groups; b += y.groups, w += y.block_bytes) {
         llm__avx2_scales scales;
         y.scales(w, rb, &scales);
-        for (i = 0; i < y.groups / y.run; i++) {
-            llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 0, nibbles);
-            if (y.run > 1) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 1, nibbles);
-            if (y.run > 2) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 2, nibbles);
-            if (y.run > 2) llm__avx2_pack_group(y, p++, h, w, rb, &scales, i, 3, nibbles);
-        }
+        for (i = 0; i < y.groups; i++)
+            llm__avx2_pack_group(y, p++, h, w, rb, &scales, i / y.run, (int)(i % y.run), nibbles);
     }
 }
 
@@ -6695,17 +6718,17 @@ LLM__AVX512_INLINE llm__avx512_eight llm__avx512_dot16x2(const llm__panel *p, co
     return a;
 }
 // One term of N4 for rows 16*h .. 16*h + 15 and token c.
-LLM__AVX512_INLINE __m512 llm__avx512_term(bool halves, bool minima, __m512 acc, __m512i isum, const llm__panel *p, uint32_t h,
+LLM__AVX512_INLINE __m512 llm__avx512_term(bool halved, bool minima, __m512 acc, __m512i isum, const llm__panel *p, uint32_t h,
                                            const llm__side *side, uint32_t c) {
     const __m512 da = _mm512_set1_ps(side->d[c]);
     const __m512i z = llm__avx512_four_bytes(side->s16[c]);
-    if (halves && !minima) isum = _mm512_add_epi32(isum, _mm512_madd_epi16(z, _mm512_loadu_si512(p->zero + h * 32)));
+    if (halved && !minima) isum = _mm512_add_epi32(isum, _mm512_madd_epi16(z, _mm512_loadu_si512(p->zero + h * 32)));
     acc = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->s + h * 16), da), _mm512_cvtepi32_ps(isum), acc);
     if (!minima) return acc;
-    return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->t + h * 16), da), halves ?
+    return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_loadu_ps(p->t + h * 16), da), halved ?
                            _mm512_cvtepi32_ps(_mm512_madd_epi16(z, _mm512_loadu_si512(p->mn + h * 32))) : _mm512_set1_ps(side->m[c]), acc);
 }
-LLM__AVX512_INLINE void llm__avx512_tile4(bool halves, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t c0,
+LLM__AVX512_INLINE void llm__avx512_tile4(bool halved, bool minima, const llm__panel *p, const llm__token_group *k, uint32_t c0,
                                           uint32_t row, uint32_t n_rows) {
     const uint32_t live = n_rows >= 32 ? 0xffffffffu : (1u << n_rows) - 1u, old = k->begin ? 0 : live;
     const __m512i minus_zero = _mm512_set1_epi16((short)-k->zero);
@@ -6720,11 +6743,11 @@ LLM__AVX512_INLINE void llm__avx512_tile4(bool halves, bool minima, const llm__p
 #undef LLM__X
     for (b = 0; b < k->n_groups; b++, p++) {
         const llm__side *side = &k->side[b];
-        const llm__avx512_eight i = halves ? llm__avx512_dot16x2(p, x, b * 32) :
+        const llm__avx512_eight i = halved ? llm__avx512_dot16x2(p, x, b * 32) :
                                              llm__avx512_dot32(p, x, b * 32, side->s16 + c0, minus_zero, minima);
 #define LLM__X(c)                                                                           \
-        f.l##c = llm__avx512_term(halves, minima, f.l##c, i.l##c, p, 0, side, c0 + c);       \
-        f.h##c = llm__avx512_term(halves, minima, f.h##c, i.h##c, p, 1, side, c0 + c);
+        f.l##c = llm__avx512_term(halved, minima, f.l##c, i.l##c, p, 0, side, c0 + c);       \
+        f.h##c = llm__avx512_term(halved, minima, f.h##c, i.h##c, p, 1, side, c0 + c);
         LLM__FOUR(LLM__X)
 #undef LLM__X
     }
@@ -6734,19 +6757,19 @@ LLM__AVX512_INLINE void llm__avx512_tile4(bool halves, bool minima, const llm__p
     LLM__FOUR(LLM__X)
 #undef LLM__X
 }
-#define LLM__X(name, halves, minima)                                                                                            \
+#define LLM__X(name, halved, minima)                                                                                            \
     static LLM__AVX512 void llm__avx512_##name(const llm__panel *p, const llm__token_group *k, uint32_t row, uint32_t n_rows) { \
         uint32_t c;                                                                                                             \
-        for (c = 0; c < k->n; c += 4) llm__avx512_tile4(halves, minima, p, k, c, row, n_rows);                                  \
+        for (c = 0; c < k->n; c += 4) llm__avx512_tile4(halved, minima, p, k, c, row, n_rows);                                  \
     }
 LLM__X(tile_whole, false, false)
 LLM__X(tile_whole_min, false, true)
-LLM__X(tile_halves, true, false)
-LLM__X(tile_halves_min, true, true)
+LLM__X(tile_halved, true, false)
+LLM__X(tile_halved_min, true, true)
 #undef LLM__X
 static llm__x86_tile_fn llm__avx512_tile_of(int kind, bool minima) {
     if (kind < LLM__AVX2_SMALL) return minima ? llm__avx512_tile_whole_min : llm__avx512_tile_whole;
-    return minima ? llm__avx512_tile_halves_min : llm__avx512_tile_halves;
+    return minima ? llm__avx512_tile_halved_min : llm__avx512_tile_halved;
 }
 #endif
 
@@ -6834,75 +6857,65 @@ static void llm__x86_prefill(const llm__tile *t, const llm__x86_recipe *y) {
 LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 
-// Prefill and decode of one type under one name. The few rows that are too few for decode are not worth a kernel of their own.
-#define LLM__X86_MATMULS(isa, NAME, name, decode, tile_of, nibbles)              \
+#define LLM__X86_PREFILL(isa, name, tile_of, nibbles)                            \
     static void llm__prefill_##name##_##isa(const llm__tile *t) {                \
         const llm__x86_recipe y = llm__recipe_##name(tile_of, nibbles);          \
         llm__x86_prefill(t, &y);                                                 \
-    }                                                                            \
-    static void llm__decode_##name##_##isa(const llm__tile *t) {                 \
-        if (t->n_rows < 8) llm__matmul_card(t, LLM__##NAME);                     \
-        else decode(t);                                                          \
     }
-#define LLM__X86_SET(isa, NAME, name)                                            \
-    k->decode[LLM__##NAME] = llm__decode_##name##_##isa;                         \
-    k->prefill[LLM__##NAME] = llm__prefill_##name##_##isa;                       \
-    k->accelerated[LLM__##NAME] = true;
 
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
-    LLM__X86_MATMULS(avx2, NAME, name, llm__r_decode_##name##_avx2, llm__r_tile_of_avx2, true)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_PREFILL(avx2, name, llm__r_tile_of_avx2, true)
 LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 static void llm__kernels_avx2(llm__kernels *k) {
     llm__vectors_avx2(&k->v);
-    k->panel_rows = 8;
+    k->rows_at_once = 8;
     k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx2, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)          \
+    k->decode[LLM__##NAME] = llm__r_decode_##name##_avx2;                   \
+    k->prefill[LLM__##NAME] = llm__prefill_##name##_avx2;                   \
+    k->accelerated[LLM__##NAME] = true;
     LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 }
 
+// Laid over AVX2, whose decode the rare types keep.
 #if LLM__HAS_AVX_VNNI
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
-    LLM__X86_MATMULS(avx_vnni, NAME, name, llm__r_decode_##name##_avx_vnni, llm__r_tile_of_avx_vnni, false)
-LLM__X86_COMMON_FORMATS(LLM__X)
-#undef LLM__X
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) \
-    LLM__X86_MATMULS(avx_vnni, NAME, name, llm__r_decode_##name##_avx2, llm__r_tile_of_avx_vnni, false)
-LLM__X86_RARE_FORMATS(LLM__X)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_PREFILL(avx_vnni, name, llm__r_tile_of_avx_vnni, false)
+LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 static void llm__kernels_avx_vnni(llm__kernels *k) {
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx_vnni, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->prefill[LLM__##NAME] = llm__prefill_##name##_avx_vnni;
     LLM__X86_FORMATS(LLM__X)
+#undef LLM__X
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->decode[LLM__##NAME] = llm__r_decode_##name##_avx_vnni;
+    LLM__X86_COMMON_FORMATS(LLM__X)
 #undef LLM__X
 }
 #endif
 
 #if LLM__HAS_AVX512
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)                                           \
-    LLM__X86_MATMULS(evex, NAME, name, llm__r_decode_##name##_evex, llm__r_tile_of_evex, false)              \
-    LLM__X86_MATMULS(avx512, NAME, name, llm__r_decode_##name##_evex, llm__avx512_tile_of, false)
-LLM__X86_COMMON_FORMATS(LLM__X)
-#undef LLM__X
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)                                           \
-    LLM__X86_MATMULS(evex, NAME, name, llm__r_decode_##name##_avx2, llm__r_tile_of_evex, false)              \
-    LLM__X86_MATMULS(avx512, NAME, name, llm__r_decode_##name##_avx2, llm__avx512_tile_of, false)
-LLM__X86_RARE_FORMATS(LLM__X)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group)           \
+    LLM__X86_PREFILL(evex, name, llm__r_tile_of_evex, false)                 \
+    LLM__X86_PREFILL(avx512, name, llm__avx512_tile_of, false)
+LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 static void llm__kernels_evex(llm__kernels *k) {
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(evex, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->prefill[LLM__##NAME] = llm__prefill_##name##_evex;
     LLM__X86_FORMATS(LLM__X)
+#undef LLM__X
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->decode[LLM__##NAME] = llm__r_decode_##name##_evex;
+    LLM__X86_COMMON_FORMATS(LLM__X)
 #undef LLM__X
 }
 static void llm__kernels_avx512(llm__kernels *k) {
+    llm__kernels_evex(k);
     llm__vectors_avx512(&k->v);
-#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) LLM__X86_SET(avx512, NAME, name)
+#define LLM__X(NAME, name, kind, zero, groups, run, scales, group) k->prefill[LLM__##NAME] = llm__prefill_##name##_avx512;
     LLM__X86_FORMATS(LLM__X)
 #undef LLM__X
 }
 #endif
-#undef LLM__X86_SET
-#undef LLM__X86_MATMULS
+#undef LLM__X86_PREFILL
 #endif
 
 // ---- neon ------------------------------------------------------------------------------------------------------------------
@@ -7734,7 +7747,7 @@ LLM__NEON_FORMATS(LLM__X)
 
 static void llm__kernels_neon(llm__kernels *k) {
     llm__vectors_neon(&k->v);
-    k->panel_rows = 8;
+    k->rows_at_once = 8;
     k->accelerated[LLM__F32] = k->accelerated[LLM__F16] = k->accelerated[LLM__BF16] = true;
 #define LLM__X(NAME, name, most, groups, run, kernel, scales, group)  \
     k->decode[LLM__##NAME] = llm__decode_##name##_neon;               \
@@ -7935,7 +7948,6 @@ typedef struct llm__each { const llm__run *run; llm__token_fn fn; const void *ar
 static void llm__each_job(void *arg, uint32_t worker) {
     llm__each *e = (llm__each *)arg;
     uint32_t begin, end;
-    (void)worker;
     while (llm__chunks_take(&e->chunks, worker, &begin, &end) && !llm__run_cancelled(e->run))
         for (; begin < end; begin++) e->fn(e->args, begin);
 }
@@ -8046,7 +8058,7 @@ static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, 
         k->v.affine(tile.out + t * tile.ld, w->scale, w->bias ? w->bias + row : NULL, n_rows, w->bias_first);
 }
 
-// A chunk goes to the kernel in steps small enough that a cancel is heard within milliseconds, whatever the matrix.
+// A piece goes to the kernel in steps small enough that a cancel is heard within milliseconds, whatever the matrix.
 static void llm__matmul_work(void *arg, uint32_t worker) {
     llm__matmul_job *job = (llm__matmul_job *)arg;
     uint32_t begin, end, i, done = UINT32_MAX;
@@ -8073,7 +8085,7 @@ static void llm__op_matmul_n(const llm__run *r, const llm__product *p, uint32_t 
     llm__matmul_job job;
     uint32_t i, groups = 0;
     job.run = r; job.x = x;
-    job.group = r->k->panel_rows;
+    job.group = r->k->rows_at_once;
     for (i = 0; i < n; i++) {
         job.p[i] = p[i];
         groups += (p[i].w->rows + job.group - 1) / job.group;
