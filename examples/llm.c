@@ -357,7 +357,7 @@ static void options_help(FILE *f, int command) {
     }
 }
 
-// Names are compared without case and punctuation: "avx512-vnni" is "AVX512_VNNI".
+// Names are compared without case and punctuation: "avx512-vnni" is "AVX-512 VNNI".
 static int same_name(const char *a, const char *b) {
     for (;;) {
         while (*a && !isalnum((unsigned char)*a)) a++;
@@ -368,14 +368,15 @@ static int same_name(const char *a, const char *b) {
         b++;
     }
 }
+// llm_isa_name knows them all: "?" is the name of a number that is none.
 static int isa_named(const char *name, llm_isa *out) {
-    static const llm_isa all[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX_VNNI, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON,
-                                   LLM_ISA_NEON_DOTPROD, LLM_ISA_NEON_I8MM, LLM_ISA_WASM128, LLM_ISA_RVV };
-    size_t i;
+    int id;
     *out = LLM_ISA_AUTO;
     if (!name || same_name(name, "auto")) return 1;
-    for (i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (same_name(name, llm_isa_name(all[i]))) { *out = all[i]; return 1; }
+    for (id = LLM_ISA_SCALAR; id < 256; id++) {
+        const char *known = llm_isa_name((llm_isa)id);
+        if (*known != '?' && same_name(name, known)) { *out = (llm_isa)id; return 1; }
+    }
     complain("--isa: no instruction set is called '%s'", name);
     return 0;
 }

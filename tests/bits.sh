@@ -76,6 +76,34 @@ refused() {
     verdict $code "$1: $4"
 }
 
+# picks LABEL ISA: what the run of that label had, left to itself.
+picks() {
+    code=0
+    grep -qx "isa $2" "$out/$(echo "$1" | tr ' /' '__').txt" || code=1
+    verdict $code "$1 picks $2"
+}
+
+# by_name LABEL: every instruction set that this CPU has. Scalar takes 6 s of CPU time, each of the others half a second.
+by_name() {
+    "$program" --isas > "$out/isas"
+    while read -r isa; do
+        hashes "$1, $isa" "" committed --isa "$isa" --threads 2
+    done < "$out/isas"
+}
+
+# encodings LABEL: AVX-VNNI kernels hold the VEX form of VPDPBUSD and no register that takes AVX-512; the EVEX form is in kernels for CPUs that
+# have AVX-512, and no other function has either. No CPU at hand runs the VEX form: it is the same source, and this is what differs.
+encodings() {
+    if ! command -v objdump > /dev/null 2>&1; then echo "skipped: $1: no objdump"; return; fi
+    objdump -d --no-show-raw-insn "$program" | awk '
+        /^[0-9a-f]+ <.*>:$/ { avx_vnni = /_avx_vnni/; evex = /_(evex|avx512)/ }
+        /vpdpbusd/ { vex = /\{vex\}/; if (vex && avx_vnni) n_vex++; else if (!vex && evex) n_evex++; else wrong++ }
+        avx_vnni && /%zmm|%k[0-7]|%[xy]mm(1[6-9]|2[0-9]|3[01])/ { wrong++ }
+        END { printf "%d in VEX, %d in EVEX, %d where they must not be\n", n_vex, n_evex, wrong; exit !(n_vex && n_evex && !wrong) }' \
+        > "$out/encodings.txt"
+    verdict $? "$1: VPDPBUSD $(cat "$out/encodings.txt")"
+}
+
 # A build that cannot keep the promise must say so, and must still answer.
 no_promise() {
     log=$out/$1.txt
@@ -92,6 +120,23 @@ if build gcc-O2 gcc $std -O2; then
     hashes "gcc -O2 split 7 rewind" "" all --split 7 --rewind
     hashes "gcc -O2 hostile fp" "" all --hostile-fp --threads 2
     hashes "gcc -O2 for_fn hostile fp" "" all --hostile-fp --for-fn-reverse --threads 2
+    by_name "gcc -O2"
+    case $(uname -m) in x86_64)
+        encodings "gcc -O2"
+        # Three CPUs: one without AVX (107 s of CPU time, software FMA under an emulator), one with AVX2 (16 s), and whatever the emulator can
+        # (16 s).
+        if command -v qemu-x86_64 > /dev/null 2>&1; then
+            hashes "Nehalem" "qemu-x86_64 -cpu Nehalem" committed
+            picks "Nehalem" scalar
+            hashes "Haswell" "qemu-x86_64 -cpu Haswell" committed
+            picks "Haswell" AVX2
+            hashes "qemu max" "qemu-x86_64 -cpu max" committed
+            refused "Nehalem" "qemu-x86_64 -cpu Nehalem" AVX2 "AVX2 is not available"
+            refused "Haswell" "qemu-x86_64 -cpu Haswell" AVX-VNNI "AVX-VNNI is not available"
+        else
+            echo "skipped: other x86 CPUs: no qemu-x86_64"
+        fi ;;
+    esac
 fi
 rest() {                    # what every further build is asked: as dispatched, and scalar with a split
     label=$1 emulator=${2:-}
@@ -99,13 +144,17 @@ rest() {                    # what every further build is asked: as dispatched, 
     hashes "$label scalar" "$emulator" "$set_of_models" --isa scalar --split 64 --threads 2
 }
 build gcc-O0 gcc $std -O0 && rest "gcc -O0"
-build gcc-Os gcc $std -Os && rest "gcc -Os"
+build gcc-Os gcc $std -Os && rest "gcc -Os" && by_name "gcc -Os"
 build gcc-O3-native gcc $std -O3 -march=native && rest "gcc -O3 -march=native"
 build gcc-O2-fast-math gcc $std -O2 -ffast-math && rest "gcc -O2 -ffast-math"
 build gcc-O3-native-fast-math gcc $std -O3 -march=native -ffast-math && rest "gcc -O3 -march=native -ffast-math"
-build gxx-O2 g++ -x c++ -std=c++11 -O2 && rest "g++ -O2"
+build gxx-O2 g++ -x c++ -std=c++11 -O2 && rest "g++ -O2" && by_name "g++ -O2"
 build clang-O0 clang $std -O0 && rest "clang -O0"
-build clang-O2 clang $std -O2 && rest "clang -O2"
+if build clang-O2 clang $std -O2; then
+    rest "clang -O2"
+    by_name "clang -O2"
+    [ "$(uname -m)" = x86_64 ] && encodings "clang -O2"
+fi
 build clang-Os clang $std -Os && rest "clang -Os"
 build clang-O3-native clang $std -O3 -march=native && rest "clang -O3 -march=native"
 build clang-O2-fast-math clang $std -O2 -ffast-math -Wno-everything && no_promise clang-O2-fast-math
@@ -117,11 +166,11 @@ fi
 if command -v qemu-aarch64 > /dev/null 2>&1; then
     # Three CPUs, each with one instruction set more; what a CPU lacks is refused.
     if build aarch64-O2 aarch64-linux-gnu-gcc $std -O2 -static; then
-        hashes "aarch64 cortex-a53 NEON" "qemu-aarch64 -cpu cortex-a53" "$set_of_models" --isa neon
-        hashes "aarch64 cortex-a76 dotprod" "qemu-aarch64 -cpu cortex-a76" "$set_of_models" --isa neon-dotprod
-        hashes "aarch64 max i8mm hostile fp" "qemu-aarch64 -cpu max" "$set_of_models" --isa neon-i8mm --hostile-fp --threads 2
-        refused "aarch64 cortex-a53" "qemu-aarch64 -cpu cortex-a53" neon-dotprod "NEON dotprod is not available"
-        refused "aarch64 cortex-a76" "qemu-aarch64 -cpu cortex-a76" neon-i8mm "NEON i8mm is not available"
+        hashes "aarch64 cortex-a53 NEON" "qemu-aarch64 -cpu cortex-a53" "$set_of_models" --isa NEON
+        hashes "aarch64 cortex-a76 dotprod" "qemu-aarch64 -cpu cortex-a76" "$set_of_models" --isa "NEON dotprod"
+        hashes "aarch64 max i8mm hostile fp" "qemu-aarch64 -cpu max" "$set_of_models" --isa "NEON i8mm" --hostile-fp --threads 2
+        refused "aarch64 cortex-a53" "qemu-aarch64 -cpu cortex-a53" "NEON dotprod" "NEON dotprod is not available"
+        refused "aarch64 cortex-a76" "qemu-aarch64 -cpu cortex-a76" "NEON i8mm" "NEON i8mm is not available"
     fi
     [ $set_of_models = all ] && build aarch64-O3 aarch64-linux-gnu-gcc $std -O3 -static -ffast-math &&
         hashes "aarch64 -O3 -ffast-math" "qemu-aarch64 -cpu max" "$set_of_models" --hostile-fp

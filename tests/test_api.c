@@ -1018,6 +1018,61 @@ static void counted_allocator(void) {
     }
 }
 
+// After the first evaluation, decoding asks for pages of keys and values and nothing else: one for each group of layers every 64 positions.
+// The two lists of tokens, what is in the cache and what was said, double together with a page, never on their own.
+static void decode_pages(const char *path, long groups, llm_kv_type kv) {
+    enum { FROM = 2, TO = 300 };
+    counter k;
+    llm_model_desc d;
+    llm_ctx_desc cd;
+    llm_error e;
+    llm_model *m;
+    llm_ctx *c;
+    llm_info info;
+    llm_stats_info s;
+    long per_head;
+    int at, wrong = 0;
+    counter_init(&k, 0);
+    memset(&d, 0, sizeof d); memset(&cd, 0, sizeof cd); memset(&s, 0, sizeof s); memset(&info, 0, sizeof info);
+    d.allocator = count_hook(&k);
+    d.n_threads = 2;
+    cd.kv_type = kv;
+    cd.n_ctx = 512;
+    m = llm_load(path, &d, &e);
+    c = llm_open(m, &cd, &e);
+    if (!CHECK(c != NULL)) { llm_unload(m); return; }
+    llm_model_info(m, &info);
+    per_head = (long)(info.n_embd / info.n_head);
+    per_head = kv == LLM_KV_Q8_0 ? (per_head + 31) / 32 * 34 : per_head * (kv == LLM_KV_F32 ? 4 : 2);
+    CHECK_EQ(llm_eval(c, reference.tokens, FROM), LLM_OK);
+    for (at = FROM; at < TO; at++) {
+        const int page = at % 64 == 0;
+        const long lists = page && (at & (at - 1)) == 0 ? 2 : 0, header = 64, calls = k.calls, live = k.live, bytes = k.bytes;
+        long kv_bytes;
+        llm_stats(c, &s);
+        kv_bytes = (long)s.kv_bytes;
+        CHECK_EQ(llm_eval(c, &reference.tokens[at % N_TOK], 1), LLM_OK);
+        llm_stats(c, &s);
+        kv_bytes = (long)s.kv_bytes - kv_bytes;
+        wrong += (kv_bytes > 0) != page || k.calls - calls != (page ? groups + lists : 0) || k.live - live != (page ? groups : 0) ||
+                 k.bytes - bytes != kv_bytes + (page ? groups * header : 0) + lists * at * (long)sizeof(llm_token);
+        if (page && groups == 1) wrong += kv_bytes != 64 * 2 * per_head * (long)(info.n_layer * info.n_head_kv);
+        CHECK(llm_sample(c) >= 0);
+    }
+    if (!CHECK_EQ(wrong, 0)) printf("  %s, KV type %d\n", path, (int)kv);
+    llm_close(c);
+    llm_unload(m);
+    CHECK(k.live == 0 && !k.bad);
+}
+static void decode_allocations(void) {
+    int kv;
+    SECTION("what decoding allocates");
+    for (kv = LLM_KV_F16; kv <= LLM_KV_Q8_0; kv++) {
+        decode_pages(data_model, 1, (llm_kv_type)kv);
+        decode_pages(window_model, 2, (llm_kv_type)kv);
+    }
+}
+
 // The k-th request fails, for every k until none is left: a code, nothing leaked, and the context works when memory is back.
 static int refuse_kth_tokens(long k, const float *want) {
     counter count;
@@ -2246,6 +2301,49 @@ static void seeds(llm_model *m) {
     llm_close(c);
 }
 
+// An answer asks for pages and for room for its text; the same answer once more, with both at hand, for nothing after its first piece.
+static void answer_allocations(void) {
+    static reply first, again;
+    int kv;
+    SECTION("what an answer allocates");
+    for (kv = LLM_KV_F16; kv <= LLM_KV_Q8_0; kv++) {
+        counter k;
+        llm_model_desc d;
+        llm_ctx_desc cd;
+        llm_stats_info s;
+        llm_model *m;
+        llm_ctx *c;
+        long calls, bytes, kv_bytes;
+        counter_init(&k, 0);
+        memset(&d, 0, sizeof d); memset(&cd, 0, sizeof cd); memset(&s, 0, sizeof s);
+        d.allocator = count_hook(&k);
+        d.n_threads = 2;
+        cd.kv_type = (llm_kv_type)kv;
+        cd.max_tokens = 150;
+        m = load_tiny(&d);
+        c = open_ctx(m, &cd);
+        if (!CHECK(c != NULL)) { llm_unload(m); return; }
+        CHECK_EQ(llm_feed(c, question, strlen(question)), LLM_OK);
+        take(c, &first, 1);
+        llm_stats(c, &s);
+        bytes = k.bytes; kv_bytes = (long)s.kv_bytes;
+        take(c, &first, 0);
+        llm_stats(c, &s);
+        CHECK(llm_past(c) > 64 && (long)s.kv_bytes > kv_bytes);
+        CHECK(k.bytes - bytes - ((long)s.kv_bytes - kv_bytes) < 4096);
+        CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+        CHECK_EQ(llm_feed(c, question, strlen(question)), LLM_OK);
+        take(c, &again, 1);
+        calls = k.calls;
+        take(c, &again, 0);
+        CHECK_EQ(k.calls, calls);
+        CHECK_TEXT(again.text, first.text);
+        llm_close(c);
+        llm_unload(m);
+        CHECK(k.live == 0 && !k.bad);
+    }
+}
+
 // load, open, say, next under an allocator that fails once, at the k-th request.
 static int refuse_kth_text(long k, const reply *want) {
     static reply r;
@@ -2431,6 +2529,7 @@ static void text_suites(void) {
     errors_stay(m);
     rewind_to_nothing();
     seeds(m);
+    answer_allocations();
     no_memory_text(m);
     llm_unload(m);
     silence();
@@ -2463,6 +2562,7 @@ int main(void) {
     bindings();
     statistics();
     counted_allocator();
+    decode_allocations();
     no_memory_tokens();
     cancelled_by_progress();
     host_jobs();

@@ -3,7 +3,6 @@
 // configuration, for tests/bits.sh, which compares compilers, flags and CPUs.
 #define LLM_IMPLEMENTATION
 #include "llm.h"
-#include <ctype.h>
 #include "test.h"
 #include "golden.h"
 
@@ -74,7 +73,7 @@ typedef struct subject {
     size_t n_bytes, n_tok;
     llm_token *tokens;
     uint32_t n_vocab, n_ctx;
-    int committed, heavy;
+    int committed, heavy, every_split;
     unsigned kv;                              // bit k: with llm_kv_type k
 } subject;
 typedef struct outcome { float *logits; llm_token sampled[N_SAMPLED]; uint32_t promise; char reason[200]; llm_isa isa; uint64_t reevaluated; } outcome;
@@ -236,6 +235,7 @@ static void add_committed(void) {
             s = add_file(name, test_data(model), test_data(logits), 200, 256);
             if (!s) continue;
             s->committed = 1;
+            s->every_split = i == 0 || i == 3;                       // dense; with windows
             s->kv = q8 ? ALONE_Q8 : FLOATS;
         }
         s = add_made(q8 ? "made-every-type-kv-q8_0" : "made-every-type", &mixed, all, GOLDEN_FIRST_TYPES, 100);     // of the first hashes
@@ -309,41 +309,44 @@ static void same(const subject *s, const config *c, llm_kv_type kv, const outcom
 static const llm_isa isas[] = { LLM__ISAS(X) };
 #undef X
 
-static void every_config(const subject *s, llm_kv_type kv) {
-    static const uint32_t splits[] = { 0, 1, 7, 64 };
-    config c;
+// What is varied beside the instruction set and the type of keys and values. Twelve rows, so that every second, third or fourth can stand
+// for them all.
+static const config plan[12] = {        // isa, threads, split, batch, rewind, hostile, for_fn, route
+    { LLM_ISA_AUTO,  1,  0,  0, 0, 0,  0, 0 }, { LLM_ISA_AUTO,  3,  7,  0, 0, 0,  0, 0 }, { LLM_ISA_AUTO,  2,  0,  5, 0, 0,  0, 0 },
+    { LLM_ISA_AUTO,  4, 64,  0, 1, 0,  0, 0 }, { LLM_ISA_AUTO,  2, 40, 33, 0, 0,  0, 1 }, { LLM_ISA_AUTO,  5,  0,  0, 0, 0, -1, 0 },
+    { LLM_ISA_AUTO,  1,  1,  0, 0, 1,  0, 0 }, { LLM_ISA_AUTO,  8,  7,  0, 1, 0,  0, 0 }, { LLM_ISA_AUTO,  3,  0,  1, 0, 0,  0, 0 },
+    { LLM_ISA_AUTO, 16,  0,  0, 0, 0,  0, 0 }, { LLM_ISA_AUTO,  2, 64,  0, 0, 1, -1, 0 }, { LLM_ISA_AUTO,  2,  1,  0, 0, 0,  1, 0 },
+};
+enum { N_PLAN = sizeof plan / sizeof plan[0] };
+
+// Splits 1 to 64, and in turn with them 1 to 16 threads, four times each; every eighth is taken back and fed again. Scalar: every eighth.
+static void every_split(const subject *s, llm_isa isa, llm_kv_type kv, const outcome *want) {
+    config c = plan[0];
+    c.isa = isa;
+    for (c.split = 1; c.split <= 64; c.split += isa == LLM_ISA_SCALAR ? 8 : 1) {
+        c.threads = (c.split + c.split / 16 * 5) % 16 + 1;
+        c.rewind = c.split % 8 == 5;
+        same(s, &c, kv, want);
+    }
+}
+// turn: which rows of the plan they are, where not all are taken.
+static void every_config(const subject *s, llm_kv_type kv, size_t turn) {
+    config c = plan[0];
     outcome want = outcome_new(s);
     size_t i, k;
-    uint32_t threads;
-    memset(&c, 0, sizeof c);
     c.isa = LLM_ISA_SCALAR;
-    c.threads = 1;
     if (!CHECK(run(s, &c, kv, &want))) { say_config(s, &c, kv); free(want.logits); return; }
     CHECK_EQ(want.isa, LLM_ISA_SCALAR);
     for (i = 0; i < sizeof isas / sizeof isas[0]; i++) {
+        // Who computes which rows is decided above the kernels: a slow subject, and a slow instruction set, meet a part of the plan.
+        const size_t each = (s->heavy ? 3 : 1) * (isas[i] == LLM_ISA_SCALAR ? 4 : 1);
         if (isas[i] == LLM_ISA_AUTO || !llm_isa_usable(isas[i])) continue;
-        memset(&c, 0, sizeof c);
-        c.isa = isas[i];
-        for (threads = 1; threads <= 3; threads++)
-            for (k = 0; k < 4; k++) {
-                // Scalar is slow, and its answer does not depend on who computes which rows more than that of the others.
-                if (isas[i] == LLM_ISA_SCALAR && s->heavy && threads + k != 3) continue;
-                c.threads = threads;
-                c.split = splits[k];
-                same(s, &c, kv, &want);
-            }
-        if (isas[i] == LLM_ISA_SCALAR && s->heavy) continue;
-        c.threads = 2; c.split = 0; c.batch = 5;  same(s, &c, kv, &want);
-        c.batch = 1;                              same(s, &c, kv, &want);
-        c.batch = 33; c.split = 40; c.route = 1;  same(s, &c, kv, &want);
-        c.batch = 0; c.route = 0; c.rewind = 1;   same(s, &c, kv, &want);
-        c.split = 7;                              same(s, &c, kv, &want);
-        c.rewind = 0; c.split = 0; c.for_fn = 1;  same(s, &c, kv, &want);
-        c.for_fn = -1; c.threads = 3;             same(s, &c, kv, &want);
-        if (!FP_HOSTILE) continue;
-        c.for_fn = 0; c.hostile = 1;              same(s, &c, kv, &want);
-        c.split = 1; c.threads = 1;               same(s, &c, kv, &want);
-        c.split = 0; c.for_fn = -1; c.threads = 2; same(s, &c, kv, &want);
+        for (k = (turn + i) % each; k < N_PLAN; k += each) {
+            c = plan[k];
+            c.isa = isas[i];
+            if (FP_HOSTILE || !c.hostile) same(s, &c, kv, &want);
+        }
+        if (s->every_split && kv != LLM_KV_F32) every_split(s, isas[i], kv, &want);
     }
     free(want.logits);
 }
@@ -420,7 +423,7 @@ static int check_all(void) {
         for (i = 0; i < n_subjects; i++) {
             SECTION(subjects[i].name);
             for (kv = LLM_KV_F16; kv <= LLM_KV_Q8_0; kv++)
-                if (subjects[i].kv >> kv & 1) every_config(&subjects[i], (llm_kv_type)kv);
+                if (subjects[i].kv >> kv & 1) every_config(&subjects[i], (llm_kv_type)kv, i + (size_t)kv);
         }
         committed_hashes();
     }
@@ -429,32 +432,31 @@ static int check_all(void) {
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
+// test_bits --isas: the instruction sets that are usable here, a line each.
 // test_bits --hashes [--set committed|all] [--isa NAME] [--threads N] [--split N] [--batch N] [--rewind] [--hostile-fp] [--for-fn]
-//           [--for-fn-reverse] [--read]
+//           [--for-fn-reverse] [--read]     NAME: as llm_isa_name has it
 
 static int usage(const char *what) {
-    fprintf(stderr, "test_bits: %s\nusage: test_bits [--hashes [--set committed|all] [--isa auto|scalar|avx2|neon-dotprod...] [--threads N] [--split N]\n"
-                    "       [--batch N] [--rewind] [--hostile-fp] [--for-fn] [--for-fn-reverse] [--read]]\n", what);
+    fprintf(stderr, "test_bits: %s\nusage: test_bits [--isas | --hashes [--set committed|all] [--isa NAME] [--threads N] [--split N] [--batch N]\n"
+                    "       [--rewind] [--hostile-fp] [--for-fn] [--for-fn-reverse] [--read]]\n", what);
     return 2;
 }
-// Names as llm_isa_name has them; case and what is neither letter nor digit do not count.
-static int same_name(const char *a, const char *b) {
-    for (;; a++, b++) {
-        while (*a && !isalnum((unsigned char)*a)) a++;
-        while (*b && !isalnum((unsigned char)*b)) b++;
-        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return 0;
-        if (!*a) return 1;
-    }
+static int print_isas(void) {
+    size_t i;
+    for (i = 0; i < sizeof isas / sizeof isas[0]; i++)
+        if (isas[i] != LLM_ISA_AUTO && llm_isa_usable(isas[i])) puts(llm_isa_name(isas[i]));
+    return 0;
 }
 static int isa_named(const char *name, llm_isa *isa) {
     size_t i;
     for (i = 0; i < sizeof isas / sizeof isas[0]; i++)
-        if (same_name(name, isas[i] == LLM_ISA_AUTO ? "auto" : llm_isa_name(isas[i]))) { *isa = isas[i]; return 1; }
+        if (strcmp(name, llm_isa_name(isas[i])) == 0) { *isa = isas[i]; return 1; }
     return 0;
 }
 static int print_hashes(const config *c, int all) {
     uint32_t promise = 1;
     char reason[200] = "";
+    llm_isa isa = LLM_ISA_AUTO;
     size_t i;
     add_committed();
     if (all) add_fixtures();
@@ -465,9 +467,11 @@ static int print_hashes(const config *c, int all) {
         hash_of(&subjects[i], c, hex, &o, &ok);
         if (!ok) { fprintf(stderr, "%s: %s\n", subjects[i].name, why_not); free(o.logits); free_subjects(); return 1; }
         printf("%s  %s\n", hex, subjects[i].name);
+        isa = o.isa;
         if (!o.promise) { promise = 0; strcpy(reason, o.reason); }
         free(o.logits);
     }
+    printf("isa %s\n", llm_isa_name(isa));
     printf("bits_promise %u%s%s\n", (unsigned)promise, *reason ? ": " : "", reason);
     free_subjects();
     return test_now.failed ? 1 : 0;
@@ -477,6 +481,7 @@ int main(int argc, char **argv) {
     config c;
     int i, hashes = 0, all = 0;
     memset(&c, 0, sizeof c);
+    if (argc == 2 && !strcmp(argv[1], "--isas")) return print_isas();
     for (i = 1; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(a, "--hashes")) hashes = 1;
