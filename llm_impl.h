@@ -226,6 +226,9 @@
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
 #pragma GCC push_options
 #pragma GCC optimize("no-fast-math", "fp-contract=off")
+#pragma GCC diagnostic push                                 // GCC's own headers: the register that AVX-512 intrinsics leave undefined
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
 #ifdef __cplusplus
@@ -5949,9 +5952,9 @@ LLM__RI llm__avx2_pair LLM__R(q2_0)(const uint8_t *a, const uint8_t *b, const ll
 LLM__RI __m128i LLM__R(grid4)(const uint16_t *grid, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                                          uint32_t b0, uint32_t b1, uint32_t b2, uint32_t b3) {
     __m128i v = _mm_cvtsi32_si128(grid[a0]);
-    v = _mm_insert_epi16(v, grid[a1], 1); v = _mm_insert_epi16(v, grid[a2], 2); v = _mm_insert_epi16(v, grid[a3], 3);
-    v = _mm_insert_epi16(v, grid[b0], 4); v = _mm_insert_epi16(v, grid[b1], 5); v = _mm_insert_epi16(v, grid[b2], 6);
-    return _mm_insert_epi16(v, grid[b3], 7);
+    v = _mm_insert_epi16(v, (short)grid[a1], 1); v = _mm_insert_epi16(v, (short)grid[a2], 2); v = _mm_insert_epi16(v, (short)grid[a3], 3);
+    v = _mm_insert_epi16(v, (short)grid[b0], 4); v = _mm_insert_epi16(v, (short)grid[b1], 5); v = _mm_insert_epi16(v, (short)grid[b2], 6);
+    return _mm_insert_epi16(v, (short)grid[b3], 7);
 }
 // Their numbers have upper bits, `step` apart in x for row a and in y for row b.
 LLM__RI __m128i LLM__R(entries)(const uint16_t *grid, const uint8_t *a, const uint8_t *b, uint32_t x, uint32_t y, int step,
@@ -5963,10 +5966,10 @@ LLM__RI __m128i LLM__R(entries)(const uint16_t *grid, const uint8_t *a, const ui
 // Eight entries; the ninth bits of their numbers are those of `high`.
 LLM__RI __m128i LLM__R(grid8)(const uint16_t *grid, const uint8_t *q, uint32_t high) {
     __m128i v = _mm_cvtsi32_si128(grid[q[0] | (high << 8 & 256u)]);
-    v = _mm_insert_epi16(v, grid[q[1] | (high << 7 & 256u)], 1); v = _mm_insert_epi16(v, grid[q[2] | (high << 6 & 256u)], 2);
-    v = _mm_insert_epi16(v, grid[q[3] | (high << 5 & 256u)], 3); v = _mm_insert_epi16(v, grid[q[4] | (high << 4 & 256u)], 4);
-    v = _mm_insert_epi16(v, grid[q[5] | (high << 3 & 256u)], 5); v = _mm_insert_epi16(v, grid[q[6] | (high << 2 & 256u)], 6);
-    return _mm_insert_epi16(v, grid[q[7] | (high << 1 & 256u)], 7);
+    v = _mm_insert_epi16(v, (short)grid[q[1] | (high << 7 & 256u)], 1); v = _mm_insert_epi16(v, (short)grid[q[2] | (high << 6 & 256u)], 2);
+    v = _mm_insert_epi16(v, (short)grid[q[3] | (high << 5 & 256u)], 3); v = _mm_insert_epi16(v, (short)grid[q[4] | (high << 4 & 256u)], 4);
+    v = _mm_insert_epi16(v, (short)grid[q[5] | (high << 3 & 256u)], 5); v = _mm_insert_epi16(v, (short)grid[q[6] | (high << 2 & 256u)], 6);
+    return _mm_insert_epi16(v, (short)grid[q[7] | (high << 1 & 256u)], 7);
 }
 // Four bits a weight, in order, through a table of eight.
 LLM__RI llm__avx2_pair LLM__R(eighths)(__m128i a, __m128i b, const int8_t *values) {
@@ -13326,6 +13329,7 @@ LLM__PUBLIC llm_stop llm_why(const llm_ctx *c) { return c ? c->why : LLM_STOP_ER
 #pragma float_control(pop)
 #pragma clang diagnostic pop
 #elif defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic pop
 #pragma GCC pop_options
 #endif
 #endif // whole

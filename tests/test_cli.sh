@@ -163,8 +163,8 @@ check "bench --json: shape" \
     json "o['prompt'] == 16 and o['gen'] == 8 and o['rounds'] == 2 and o['depth'] == 0 and o['threads'] >= 1 and o['kv'] == 'f16'"
 check "bench --json: measured" json "all(o[k] > 0 for k in ('load_ms', 'first_token_ms', 'prefill_tok_s', 'decode_tok_s', 'read_gb_s',
     'decode_gb_s', 'bytes_per_token', 'file_bytes')) and o['prefill_spread_pct'] >= 0 and o['decode_spread_pct'] >= 0"
-check "bench --json: the roof" json "0 < o['roofline_pct'] <= 100 and o['decode_gb_s'] <= o['read_gb_s'] * 100 / o['roofline_pct'] * 1.01 and
-    abs(o['decode_gb_s'] - o['decode_tok_s'] * o['bytes_per_token'] * 1e-9) < 0.01"
+check "bench --json: the roof" json "(0 < o['roofline_pct'] <= 100 and o['decode_gb_s'] <= o['read_gb_s'] * 100 / o['roofline_pct'] * 1.01 and
+    abs(o['decode_gb_s'] - o['decode_tok_s'] * o['bytes_per_token'] * 1e-9) < 0.01)"
 check "bench --json: what ran" json "len(o['cpu']) > 0 and len(o['isa']) > 1 and o['peak_rss_bytes'] >= 0"
 [ -r /proc/self/status ] && check "bench --json: memory" json "$size < o['peak_rss_bytes'] < 40 * $size"
 check "bench --json: checked" json "o['check'] is True and o['check_tokens'] == 16 and o['check_distance'] == 0"
