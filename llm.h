@@ -24,7 +24,8 @@
      - tokenize (SentencePiece style and byte-level BPE), apply chat templates, sample, stop, stream whole UTF-8
      - give the same logits and the same sampled tokens, bit for bit, on every CPU, with every thread count and for every
        way of splitting the input (llm_stats says so, or says why not)
-     - pick kernels at run time (AVX2; NEON, dotprod, i8mm), so one plain -O2 binary is fast where it can be and runs everywhere
+     - pick kernels at run time (AVX2, AVX-VNNI, AVX-512 VNNI; NEON, dotprod, i8mm), so one plain -O2 binary is fast where it
+       can be and runs everywhere
 
    DOES NOT
      - print, exit, abort, read the environment, or keep state outside the objects it hands out
