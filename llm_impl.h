@@ -12123,10 +12123,9 @@ static void llm__probe_work(void *arg, uint32_t worker) {
     llm__probe_job *job = (llm__probe_job *)arg;
     const llm__vectors *v = &job->run->k->v;
     uint32_t begin, end, i, k, apart;
-    (void)worker;
     while (llm__chunks_take(&job->chunks, worker, &begin, &end) && !llm__run_cancelled(job->run)) {
         apart = (end - begin) / job->n_streams;                     // the streams of a chunk are this many pieces away from each other
-        for (i = 0; i < apart; i++) {
+        for (i = 0; i < apart && !llm__run_cancelled(job->run); i++) {
             const llm__piece *from[4];
             size_t common = SIZE_MAX;
             for (k = 0; k < job->n_streams; k++) {
@@ -12137,7 +12136,7 @@ static void llm__probe_work(void *arg, uint32_t worker) {
             llm__read_streams(v, from, job->n_streams, common);
             for (k = 0; k < job->n_streams; k++) if (from[k]->n > common) llm__read_rest(v, from[k], common);
         }
-        for (i = begin + apart * job->n_streams; i < end; i++) llm__read_rest(v, &job->all->v[i], 0);
+        for (i = begin + apart * job->n_streams; i < end && !llm__run_cancelled(job->run); i++) llm__read_rest(v, &job->all->v[i], 0);
     }
 }
 
