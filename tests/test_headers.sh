@@ -142,7 +142,7 @@ if has x86_64-w64-mingw32-gcc; then
     builds "mingw, the program" x86_64-w64-mingw32-gcc -std=c99 -Wall -Wextra $CPPFLAGS -I. examples/llm.c -o "$dir/llm.exe"
 fi
 # 32 bits: size_t is smaller than a file may be.
-if has gcc && printf '#include <errno.h>\n#include <stdlib.h>\n#include <sys/stat.h>\n' | gcc -m32 -x c - -c -o /dev/null 2> /dev/null; then
+if has gcc && printf '#include <errno.h>\n#include <stdlib.h>\n#include <sys/stat.h>\n' | gcc -m32 -x c - -c -o "$dir/m32.o" 2> /dev/null; then
     builds "gcc -m32" gcc -m32 -std=c99 $warnings -O0 $CPPFLAGS -I. -c "$dir/with.c" -o "$dir/m32.o"
 elif has i686-w64-mingw32-gcc; then
     builds "mingw, 32 bits" i686-w64-mingw32-gcc -std=c99 $warnings -O0 $CPPFLAGS -I. -c "$dir/with.c" -o "$dir/m32.o"
