@@ -5397,8 +5397,7 @@ typedef struct llm__avx2_input { const int8_t *q; const float *d; const int16_t 
 // Q4_0 of 2048 columns: nothing 36, 12 KB 75..87, 20 KB 90..99, 32 KB 70..85, 96 KB 62.
 #define LLM__AHEAD 20480u
 LLM__AVX2_INLINE const uint8_t *llm__avx2_fetch(const uint8_t *ahead, uint32_t bytes) {
-    uint32_t i;
-    for (i = 0; i < bytes; i += 64) _mm_prefetch((const char *)ahead + i, _MM_HINT_T1);
+    llm__fetch(ahead, bytes);
     return ahead + bytes;
 }
 
