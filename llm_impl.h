@@ -3527,12 +3527,6 @@ typedef struct llm__acts {
     uint32_t n, n_tokens;
 } llm__acts;
 
-// Reading a few cache lines at p begins now, into the second cache.
-LLM__INLINE void llm__fetch(const uint8_t *p, size_t bytes) {
-    size_t i;
-    for (i = 0; i < bytes; i += 64) LLM__PREFETCH_L2(p + i);
-}
-
 // The same scales and sums once more for token group g. Where there are fewer than eight tokens the last one stands for the others.
 static void llm__acts_side(const llm__acts *x, uint32_t g) {
     const uint32_t n_groups = x->n / 32;
@@ -3795,7 +3789,7 @@ static void llm__cos_sin(uint64_t turns, float *cosine, float *sine) {
     *sine = octant >= 4u ? -s : s;
 }
 
-// Asks for n bytes (a multiple of 64) from p + offset on, into the second cache. They may lie behind the end of the tensor: nothing is
+// Asks for n bytes from p + offset on, into the second cache. They may lie behind the end of the tensor: nothing is
 // read there. Into the first cache it was 63-78 % of the rate of reading alone, into the second 81-98 % (Zen 4): its own 24 places for
 // lines under way stay free for the loads.
 LLM__INLINE void llm__prefetch(const uint8_t *p, size_t offset, size_t n) {
@@ -4741,7 +4735,7 @@ LLM__VI void LLM__V(scores1)(float *s, const float *q, const uint8_t *k, size_t 
         const uint8_t *p0 = k + stride * LLM__MAX(j, lo), *p1 = k + stride * LLM__MIN(LLM__MAX(j + 1, lo), hi - 1);
         const uint8_t *p2 = k + stride * LLM__MIN(LLM__MAX(j + 2, lo), hi - 1), *p3 = k + stride * LLM__MIN(j + 3, hi - 1);
         LLM__V16 a0 = LLM__V(v_set)(0.0f), a1 = a0, a2 = a0, a3 = a0, v;
-        if (ahead) llm__fetch(ahead + stride * j, stride * 4);
+        if (ahead) llm__prefetch(ahead, stride * j, stride * 4);
         for (i = 0; i + 16 <= n; i += 16) {
             size_t at = i * LLM__ELEM_BYTES(elem);
             v = LLM__V(v_load)(q + i);
@@ -4769,7 +4763,7 @@ LLM__VI void LLM__V(scores2)(float *s0, float *s1, const float *q0, const float 
     for (j = lo & ~1u; j < hi; j += 2) {
         const uint8_t *p0 = k + stride * LLM__MAX(j, lo), *p1 = k + stride * LLM__MIN(j + 1, hi - 1);
         LLM__V16 a00 = LLM__V(v_set)(0.0f), a01 = a00, a10 = a00, a11 = a00, k0, k1, v;
-        if (ahead) llm__fetch(ahead + stride * j, stride * 2);
+        if (ahead) llm__prefetch(ahead, stride * j, stride * 2);
         for (i = 0; i + 16 <= n; i += 16) {
             k0 = LLM__V(v_load_elems)(p0 + i * LLM__ELEM_BYTES(elem), elem);
             k1 = LLM__V(v_load_elems)(p1 + i * LLM__ELEM_BYTES(elem), elem);
@@ -4804,7 +4798,7 @@ LLM__VI void LLM__V(scores2x4)(float *s0, float *s1, const float *q0, const floa
         const uint8_t *p0 = k + stride * LLM__MAX(j, lo), *p1 = k + stride * LLM__MIN(LLM__MAX(j + 1, lo), hi - 1);
         const uint8_t *p2 = k + stride * LLM__MIN(LLM__MAX(j + 2, lo), hi - 1), *p3 = k + stride * LLM__MIN(j + 3, hi - 1);
         LLM__V16 a0 = LLM__V(v_set)(0.0f), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0, v, w, x;
-        if (ahead) llm__fetch(ahead + stride * j, stride * 4);
+        if (ahead) llm__prefetch(ahead, stride * j, stride * 4);
         for (i = 0; i < n; i += 16) {
             const size_t at = i * LLM__ELEM_BYTES(elem);
             v = LLM__V(v_load)(q0 + i);
@@ -4886,7 +4880,7 @@ LLM__VI void LLM__V(values64)(float *o, float rescale, const float *b, const uin
     uint32_t j;
     for (j = lo, v += stride * lo; j < hi; j++, v += stride) {
         w = LLM__V(v_set)(b[j]);
-        if (ahead) llm__fetch(ahead + stride * j, stride);
+        if (ahead) llm__prefetch(ahead, stride * j, stride);
         a0 = LLM__V(v_fma)(w, LLM__V(v_value)(v, elem, d, j), a0);
         a1 = LLM__V(v_fma)(w, LLM__V(v_value)(v + step, elem, d, j), a1);
         a2 = LLM__V(v_fma)(w, LLM__V(v_value)(v + 2 * step, elem, d, j + LLM__PAGE), a2);
@@ -4914,7 +4908,7 @@ LLM__VI void LLM__V(values32x2)(float *o0, float *o1, float rescale0, float resc
     r = LLM__V(v_set)(rescale1);
     a10 = LLM__V(v_mul)(LLM__V(v_load)(o1), r); a11 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 16), r);
     for (j = lo, v += stride * lo; j < hi; j++, v += stride) {
-        if (ahead) llm__fetch(ahead + stride * j, stride);
+        if (ahead) llm__prefetch(ahead, stride * j, stride);
         v0 = LLM__V(v_value)(v, elem, d, j);
         v1 = LLM__V(v_value)(v + step, elem, d, j);
         r = LLM__V(v_set)(b0[j]);
@@ -4939,7 +4933,7 @@ LLM__VI void LLM__V(values64x2)(float *o0, float *o1, float rescale0, float resc
     c0 = LLM__V(v_mul)(LLM__V(v_load)(o1), r); c1 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 16), r);
     c2 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 32), r); c3 = LLM__V(v_mul)(LLM__V(v_load)(o1 + 48), r);
     for (j = lo, v += stride * lo; j < hi; j++, v += stride) {
-        if (ahead) llm__fetch(ahead + stride * j, stride);
+        if (ahead) llm__prefetch(ahead, stride * j, stride);
         x = LLM__V(v_set)(b0[j]);
         y = LLM__V(v_set)(b1[j]);
         p = LLM__V(v_value)(v, elem, d, j);                            a0 = LLM__V(v_fma)(x, p, a0); c0 = LLM__V(v_fma)(y, p, c0);
@@ -5396,10 +5390,6 @@ typedef struct llm__avx2_input { const int8_t *q; const float *d; const int16_t 
 // prefetcher. Into L2: L1 cannot hold two groups of eight rows. Zen 4, two threads that read 27..32 GB/s, percent of that with
 // Q4_0 of 2048 columns: nothing 36, 12 KB 75..87, 20 KB 90..99, 32 KB 70..85, 96 KB 62.
 #define LLM__AHEAD 20480u
-LLM__AVX2_INLINE const uint8_t *llm__avx2_fetch(const uint8_t *ahead, uint32_t bytes) {
-    llm__fetch(ahead, bytes);
-    return ahead + bytes;
-}
 
 LLM__AVX2_INLINE __m256i llm__avx2_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 LLM__AVX2_INLINE __m128i llm__avx2_load16(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
@@ -6264,13 +6254,15 @@ LLM__RI void LLM__R(decode8)(const llm__avx2_type y, const uint8_t *w, size_t rb
     for (; y.groups == 1 && b + 2 <= n_groups; b += 2, w += 2 * y.block_bytes) {
         llm__avx2_input next = x;
         next.q += 32; next.d += 1; next.s16 += 2;
-        ahead = llm__avx2_fetch(ahead, y.block_bytes * 16);
+        llm__prefetch(ahead, 0, y.block_bytes * 16);
+        ahead += y.block_bytes * 16;
         acc = LLM__R(decode_short)(y, acc, w, rb, &x);
         acc = LLM__R(decode_short)(y, acc, w + y.block_bytes, rb, &next);
         x.q += 64; x.d += 2; x.s16 += 4;
     }
     for (; b < n_groups; b += y.groups, w += y.block_bytes) {
-        ahead = llm__avx2_fetch(ahead, y.block_bytes * 8);
+        llm__prefetch(ahead, 0, y.block_bytes * 8);
+        ahead += y.block_bytes * 8;
         acc = LLM__R(decode_block)(y, acc, w, rb, x);
         x.q += 32 * y.groups; x.d += y.groups; x.s16 += 2 * y.groups;
     }
@@ -6282,7 +6274,7 @@ LLM__RI void LLM__R(decode8)(const llm__avx2_type y, const uint8_t *w, size_t rb
 LLM__RI void LLM__R(decode)(const llm__avx2_type y, const llm__tile *t) {
     const size_t rb = t->row_bytes;
     uint32_t r = 0, next, i;
-    if (!t->follows) llm__avx2_fetch(t->w, (uint32_t)LLM__MIN(t->n_rows * rb, (size_t)LLM__AHEAD));
+    if (!t->follows) llm__prefetch(t->w, 0, LLM__MIN(t->n_rows * rb, (size_t)LLM__AHEAD));
     for (;;) {
         next = LLM__MIN(r + 8, t->n_rows - 8);
         for (i = 0; i < t->n_tokens; i++) LLM__R(decode8)(y, t->w + (size_t)r * rb, rb, t->x, i, t->out + i * t->ld + r);
@@ -6818,7 +6810,7 @@ static void llm__pack_rows(const llm__x86_recipe *y, llm__x86_scratch *s, llm__p
 // The stored bytes of the next panels come into L2 while these are at work: share `part` of n_parts.
 static void llm__fetch_rows(const uint8_t *w, size_t rb, uint32_t n_rows, size_t bytes, uint32_t part, uint32_t n_parts) {
     uint32_t r;
-    for (r = n_rows * part / n_parts; r < n_rows * (part + 1) / n_parts; r++) llm__fetch(w + r * rb, bytes);
+    for (r = n_rows * part / n_parts; r < n_rows * (part + 1) / n_parts; r++) llm__prefetch(w, r * rb, bytes);
 }
 
 static void llm__x86_prefill(const llm__tile *t, const llm__x86_recipe *y) {
