@@ -6,6 +6,7 @@
 //   error      results, sentences, the log
 //   memory     the allocator, counted; arrays that grow; the measuring arena
 //   platform   files, mapping, clock, threads, floating-point environment: the only operating system
+//   machine    what the system tells about cores, memory, heat and power
 //   pool       worker threads and the fork-join
 //   formats    stored types: one card each
 //   gguf       files: cursor, directory, shards
@@ -245,6 +246,11 @@
 #define LLM__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LLM__MIN(a, b) ((a) < (b) ? (a) : (b))
 #define LLM__MAX(a, b) ((a) > (b) ? (a) : (b))
+
+// Where /proc and /sys are: the tests put trees of real phones here.
+#ifndef LLM__ROOT
+#define LLM__ROOT ""
+#endif
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>types   Strings with a length, bytes as numbers, arithmetic that cannot wrap unseen.
@@ -1127,6 +1133,30 @@ static void llm__os_file_close(llm__os_file *f) {
 
 #endif
 
+// ---- small texts of the system, such as /proc/meminfo
+
+// The beginning of the file at LLM__ROOT + path, NUL-terminated. Its length; 0, and "" in buf, where there is no such text.
+static size_t llm__os_text(const char *path, char *buf, size_t cap) {
+    size_t n = 0;
+#if defined(__linux__) && !defined(LLM_NO_STDIO)
+    char full[512];
+    int fd = -1;
+    llm__format(full, sizeof full, "%s%s", LLM__ROOT, path);
+    do fd = open(full, O_RDONLY | LLM__O_CLOEXEC); while (fd < 0 && errno == EINTR);
+    while (fd >= 0 && n + 1 < cap) {
+        const ssize_t got = read(fd, buf + n, cap - 1 - n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        n += (size_t)got;
+    }
+    if (fd >= 0) close(fd);
+#else
+    (void)path;
+#endif
+    if (cap) buf[n] = 0;
+    return n;
+}
+
 // ---- mapping: read-only and shared. data points at the offset that was asked for, rounding to pages stays inside.
 // LLM_NO_MEMORY: no room in the address space; LLM_UNSUPPORTED: this file cannot be mapped at all.
 
@@ -1369,6 +1399,28 @@ static void llm__os_wake_all(llm__os_event *ev, llm__atomic32 *word) {
 
 #endif
 #endif
+
+//------------------------------------------------------------------------------------------------------------------------------
+// >>machine  What the system tells about this machine: cores and their rank, memory and its limits, heat and power. On Linux and Android
+//            it is text under one root, so that the tests can feed it trees of real devices; elsewhere a few calls of platform's. Each
+//            fact may be missing, and a missing one is 0, never a guess.
+
+// The number at the start of a text of its own, such as cpufreq/cpuinfo_max_freq.
+static bool llm__machine_u64(const char *path, uint64_t *out) {
+    char buf[32];
+    const char *p = buf;
+    uint64_t v = 0;
+    if (!llm__os_text(path, buf, sizeof buf) || *p < '0' || *p > '9') return false;
+    for (; *p >= '0' && *p <= '9'; p++) v = v * 10 + (uint64_t)(*p - '0');
+    *out = v;
+    return true;
+}
+
+// ---- cores ----
+
+// ---- memory ----
+
+// ---- heat and power ----
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>pool     Worker threads and the fork-join. The caller never waits for a worker that has not begun: it takes over the parts of those
