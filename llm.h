@@ -139,7 +139,7 @@ typedef enum llm_result {
     LLM_BUSY = -9,               /* the context is in use by another thread */
     LLM_BAD_STATE = -10,         /* a call that makes no sense now, e.g. llm_sample before any llm_eval */
     LLM_BAD_TEMPLATE = -11,      /* no chat template, or one that is not understood */
-    LLM_TOO_BIG = -12,           /* does not fit the memory there is             (not in use yet) */
+    LLM_TOO_BIG = -12,           /* does not fit the memory there is; llm_plan tells the figures */
     LLM_BAD_GRAMMAR = -13,       /*                                              (not in use yet) */
     LLM_RESULT_FORCE_INT = 0x7fffffff
 } llm_result;
@@ -227,9 +227,9 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
     const llm_reader *parts;     /* shards 2..n of a split model, in order, when shard 1 comes from memory or a reader; a path
                                     finds its shards by name */
     uint32_t      n_parts;
-    uint32_t      force;         /* not available yet: LLM_UNSUPPORTED unless 0 */
+    uint32_t      force;         /* 1 = load although it cannot fit                                           (0 = LLM_TOO_BIG then) */
     uint32_t      cpu_share;     /* not available yet: LLM_UNSUPPORTED unless 0 or 100 */
-    double        host_gb_s;     /* not available yet: LLM_UNSUPPORTED unless 0 */
+    double        host_gb_s;     /* 1e9 bytes per second that this machine reads, for llm_plan       (0 = unknown, < 0 = probe) */
 } llm_model_desc;
 
 /* Loads a model. Nothing of the weights is copied or touched when the file is mapped. NULL on failure, with the reason in *err.
@@ -414,6 +414,47 @@ typedef struct llm_stats_info {  /* grows only at its end */
                                     (0 = llm_probe has not been called) */
     uint64_t pool_spins, pool_sleeps;      /* how the waits of the model's threads ended since llm_open: while spinning, after sleeping */
     uint64_t n_allocs;           /* memory requests of this context since llm_open */
+
+    /* 0: the binary */
+    const char *compiler;        /* "gcc 12.2.0" */
+    const char *isas_compiled;   /* "scalar AVX2 ..." */
+    llm_isa  isa_best;           /* the best that this CPU and system have, compiled in or not */
+    uint32_t optimized;          /* 0: compiled without optimisation */
+    /* 1: the file */
+    uint64_t file_fingerprint;   /* of its directory and size: the same file has the same number, whatever its name */
+    const char *file_system;     /* "FUSE", "NFS", ... where touching a page costs a message; "" where it does not, or there is no file */
+    const char *name_type;       /* the stored type that the file's name promises, as Q4_K_M; "" if none */
+    double   name_bits;          /* bits per weight of that type */
+    double   bits_per_weight;    /* of the weights that a token reads */
+    /* 2: kernels */
+    const char *backend;         /* what computes: "CPU" */
+    const char *attention;       /* how: "blocked, F16 keys and values" */
+    double   scalar_pct;         /* of the bytes of weights that a token reads, those that scalar kernels compute */
+    /* 3: memory, of this process, and of the machine as far as this process may use it */
+    const char *mapping_reason;  /* why mapped or read */
+    uint64_t kv_limit_bytes;     /* of keys and values when the context is full */
+    uint64_t file_resident_bytes, anonymous_bytes, swapped_bytes, peak_rss_bytes;
+    uint64_t weights_resident_bytes;                                /* of the file's mapping, in the page cache */
+    uint64_t mem_total, mem_available, swap_total, swap_used;
+    uint64_t mem_limit;          /* what the process may have at most: RAM, or less by a limit      (0 = unknown) */
+    const char *mem_limit_by;    /* "RAM", "cgroup", "ulimit -v", "address space" */
+    double   mem_pressure_pct;   /* of the last ten seconds, in which some task waited for memory (Linux PSI) */
+    uint32_t swap_is_zram;       /* 1: some of the swap is compressed RAM */
+    uint32_t from_path;          /* 1: llm_load opened the file itself */
+    double   major_faults_per_token, minor_faults_per_token;        /* of the whole process during this answer's decode */
+    double   cpu_busy_pct;       /* of the time of this answer's decode, that its threads (or CPUs, if fewer) computed */
+    double   preempted_per_token;          /* times that another program took a thread's CPU away */
+    /* stages, besides open, parse, vocab, prefill and first token */
+    double   map_ms;             /* mapping, or reading, the weights: part of open_ms */
+    double   first_touch_ms;     /* bringing a mapped model's pages in before the first evaluation */
+    double   decode_p50_ms, decode_p90_ms, decode_p99_ms;           /* of all single tokens since llm_open, within 5 % */
+    /* 5: heat and power */
+    double   burst_tok_s, recent_tok_s;    /* the fastest 16 tokens in a row since llm_open, and the last 16 */
+    uint32_t burst_mhz, cpu_mhz, cpu_mhz_max;      /* clock of the fastest core during those, now, and at most */
+    double   temperature_c;      /* of the hottest zone */
+    const char *power_mode;      /* "low-power", "balanced", "performance", ...; "" unknown */
+    uint32_t on_battery;         /* 1: no mains */
+    uint32_t reserved2;
 } llm_stats_info;
 LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
 
@@ -422,6 +463,77 @@ LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
    (0 = 200), one at least; a file that is not in memory yet is read from disk by the first. The fastest counts: 1e9 bytes per second in
    *gb_s (may be NULL) and in llm_stats. Decode cannot be faster; roofline_pct says how near it comes. Changes nothing of the context. */
 LLM_API llm_result llm_probe(llm_ctx *ctx, uint32_t max_ms, double *gb_s);
+
+typedef enum llm_verdict {
+    LLM_FITS = 0,                /* weights, keys and values of n_ctx and scratch fit the memory that is free now */
+    LLM_FITS_TIGHTLY = 1,        /* into what the process may have, not into what is free: weights may be read again and again */
+    LLM_DOES_NOT_FIT = 2,        /* llm_load refuses with LLM_TOO_BIG unless forced */
+    LLM_VERDICT_FORCE_INT = 0x7fffffff
+} llm_verdict;
+
+typedef struct llm_plan_info {   /* grows only at its end */
+    uint32_t struct_bytes;       /* in: 0 = sizeof(llm_plan_info), else at most so many bytes are written */
+    llm_verdict verdict;
+    char     reason[252];        /* the verdict as one sentence with figures */
+    uint64_t file_bytes;
+    uint64_t weight_bytes;       /* of all tensors */
+    llm_mapping mapping;         /* what llm_load will do */
+    llm_kv_type kv_type;
+    uint64_t weights_mapped;     /* file-backed: the system may drop and read them again */
+    uint64_t weights_read;       /* in memory of the allocator: LLM_READ, readers, file systems that are not mapped */
+    uint64_t model_bytes;        /* tables of the model: directory, vocabulary, norms */
+    uint64_t kv_bytes_per_token; /* keys and values of one more position, before any window is full */
+    uint64_t kv_bytes;           /* of n_ctx positions */
+    uint64_t scratch_bytes;
+    uint64_t total_bytes;        /* weights + model + kv + scratch */
+    uint64_t mem_available, mem_limit;     /* free now; at most (0 = unknown) */
+    const char *mem_limit_by;    /* as in llm_stats_info */
+    uint32_t n_ctx, n_batch;     /* as llm_open resolves the wish */
+    uint32_t n_ctx_fits;         /* the largest n_ctx, up to n_ctx_train, with which it all fits what is free; 0: none does */
+    uint32_t n_ctx_train;
+    uint32_t n_threads;
+    llm_isa  isa;
+    uint64_t bytes_per_token;    /* weights read to decode one token at depth 0 */
+    double   bits_per_weight;    /* of those */
+    double   gb_s;               /* host_gb_s, or as probed                                               (0 = unknown) */
+    double   tok_s_low, tok_s_high;        /* decode: full context at half that rate, empty context at all of it    (0 = unknown) */
+    uint64_t file_fingerprint;
+    const char *file_system, *name_type;
+    double   name_bits;
+} llm_plan_info;
+/* What loading this file and opening one context would take, from the header alone: no weight is read, whatever the size, and nothing
+   stays allocated. NULL descs mean defaults. desc->host_gb_s < 0 probes reading for about 50 ms, on memory of its own. The strings in
+   *out are constants. Thread-safe. */
+LLM_API llm_result llm_plan       (const char *path_utf8, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
+                                   llm_error *err);
+LLM_API llm_result llm_plan_memory(const void *data, size_t bytes, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
+                                   llm_plan_info *out, llm_error *err);
+LLM_API llm_result llm_plan_reader(const llm_reader *reader, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
+                                   llm_plan_info *out, llm_error *err);
+
+typedef enum llm_factor {
+    LLM_MEASURED = 0,            /* from counters of this run */
+    LLM_PROBED = 1,              /* from an experiment: llm doctor */
+    LLM_BOUND = 2,               /* at most so much, by a formula: print it with "<=" */
+    LLM_FACTOR_FORCE_INT = 0x7fffffff
+} llm_factor;
+
+typedef struct llm_finding {     /* one cause of slowness */
+    const char *code;            /* short and fixed: "unoptimized_build" */
+    uint32_t    layer;           /* 0 the binary, 1 the file, 2 kernels, 3 memory, 4 cores, 5 heat and power */
+    llm_factor  kind;
+    double      factor;          /* how much slower than without it, >= 1; 1 = unknown or nothing yet */
+    const char *what;            /* which time: "decode", "load" or "first token" */
+    char        text[252];       /* the fact, with its figures */
+    char        advice[252];     /* the one thing to do about it */
+} llm_finding;
+/* Causes of slowness in what llm_stats knows, by factor, the greatest first. At most cap are written; the number there are is returned. A
+   healthy set-up has none. Any thread, at any time: they come from the snapshot that llm_stats copies. */
+LLM_API size_t llm_findings     (const llm_ctx *ctx, llm_finding *out, size_t cap);
+LLM_API size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out, size_t cap);
+/* One screen of facts and findings to paste into an issue: no path, no text of the conversation. Returns the length without the NUL; at
+   most cap bytes are written, with a NUL if there is room. */
+LLM_API size_t llm_report       (const llm_ctx *ctx, char *buf, size_t cap);
 
 /* ---- about the library ----------------------------------------------------------------------------------------------------------- */
 
