@@ -3722,7 +3722,7 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
     if (r == LLM_OK) r = llm__gguf_check_split(g, path, o, &count, e);
     if (r == LLM_OK && count > 1) r = llm__gguf_open_others(g, path, count, &w, e);
     if (r == LLM_OK) r = llm__gguf_check_names(g, e);
-    for (i = 0; i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
+    for (i = 0; r == LLM_OK && i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
     if (r == LLM_OK && o->most_bytes && g->weight_bytes > o->most_bytes)
         r = llm__fail(e, LLM_TOO_BIG, "the weights take %B, and this process may have at most %B (%s): take a smaller file or fewer bits; "
                       "llm_model_desc.force = 1 loads it all the same", g->weight_bytes, o->most_bytes, o->most_by);
