@@ -50,6 +50,23 @@
      be thread-safe.
      Library threads block all signals and sleep between calls.
 
+  CORES
+    n_threads 0 means one thread for each performance core that the thread which calls llm_load may use: cores that are clearly
+    slower than the others (little cores of phones, E cores of PCs) do not count, SMT siblings count once, and a cgroup's CPU
+    quota caps the number. Little cores in a team cost heat and bandwidth and gain next to nothing. llm_stats_info.cores_reason
+    says what was found. A number you give is taken as it is.
+    The CPUs that the calling thread may use are looked at again while it computes, at most every 100 ms, at the beginning of an
+    evaluation (each token of an answer is one). When there are fewer than threads, as for an app in the background, the
+    surplus threads rest; they are back within 100 ms and a token after the CPUs are. The bits do not depend on it. A model that
+    is loaded in the background with n_threads 0 gets as many threads as there are CPUs then: give a number if it will move.
+    LLM_CORES_BIG pins each thread to a performance core of its own, the fastest first, never two to one core's SMT siblings, and
+    the thread that calls to the fastest, for as long as the call computes; its own affinity is put back before the call
+    returns. What the system says is not believed but checked, thread by thread; where it refuses, or says yes and does nothing, as
+    Android does for some apps, nothing is pinned, the number of threads stays, and llm_stats and a warning in the log say
+    so. macOS places threads itself: its user-interactive class is asked for instead. With a job system of the host's nothing is
+    placed. Pin when you measure, or on PCs with E cores and on boards: speed is then steady. On phones it also keeps the big
+    cores at work until they throttle, where the system might have moved a thread away; two programs that both pin share the same cores.
+
    ERRORS
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
      failing one of llm_load as it is when the model is NULL). Functions on a context return an llm_result, or NULL / LLM_FAILED
@@ -210,7 +227,7 @@ typedef enum llm_mapping {
 
 typedef enum llm_cores {
     LLM_CORES_ANY = 0,           /* the system places the threads */
-    LLM_CORES_BIG = 1,           /* not available yet: LLM_UNSUPPORTED */
+    LLM_CORES_BIG = 1,           /* each thread pinned to a performance core of its own, where the system allows it: see CORES above */
     LLM_CORES_FORCE_INT = 0x7fffffff
 } llm_cores;
 
@@ -220,7 +237,8 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
     llm_progress  progress;
     llm_parallel  parallel;
     llm_clock     clock;
-    uint32_t      n_threads;     /* workers, the caller's thread included             (0 = one per core this process may use) */
+    uint32_t      n_threads;     /* workers, the caller's thread included; at most 256
+                                    (0 = one for each performance core that the calling thread may use: see CORES above) */
     llm_isa       isa;           /* forced; LLM_UNSUPPORTED if this CPU or build lacks it              (0 = the best there is) */
     llm_cores     cores;
     llm_mapping   mapping;
@@ -414,6 +432,16 @@ typedef struct llm_stats_info {  /* grows only at its end */
                                     (0 = llm_probe has not been called) */
     uint64_t pool_spins, pool_sleeps;      /* how the waits of the model's threads ended since llm_open: while spinning, after sleeping */
     uint64_t n_allocs;           /* memory requests of this context since llm_open */
+    uint32_t cpus_online;        /* CPUs of this machine, SMT siblings included */
+    uint32_t cpus_allowed_at_load, cpus_allowed;      /* those that the calling thread might use in llm_load, and at the last look */
+    uint32_t n_performance_cores;          /* of those allowed at load */
+    uint32_t cpu_quota;          /* CPUs that the cgroup's quota of time is worth, rounded up                  (0 = no quota) */
+    uint32_t n_threads_resting;  /* of n_threads, because there are fewer CPUs now */
+    llm_cores cores_asked, cores;          /* cores: what was obtained */
+    const char *cores_reason;    /* why the default of n_threads is what it is, and what became of cores_asked; owned by the model */
+    uint64_t pinned_cpus;        /* bit n: a thread is pinned to CPU n; only CPUs below 64 are shown */
+    uint64_t rows_most, rows_least;        /* of this answer's decode, by the thread with most and the one with least: a slow core takes
+                                    fewer (rows of matrices, and what else is shared out) */
 } llm_stats_info;
 LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
 
