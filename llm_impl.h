@@ -2025,7 +2025,7 @@ static bool llm__pool_pin(uint32_t cpu, uint32_t *found) {
     memset(&back, 0, sizeof back);
     llm__cpus_add(&one, cpu);
     said = llm__os_pin(&one, NULL) && llm__os_pin(&one, &back);
-    *found = llm__os_cpu_now();
+    *found = said ? llm__os_cpu_now() : UINT32_MAX;
     return said && llm__cpus_same(&one, &back) && *found == cpu;
 }
 // On the worker's own thread.
