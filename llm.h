@@ -50,22 +50,22 @@
      be thread-safe.
      Library threads block all signals and sleep between calls.
 
-  CORES
-    n_threads 0 means one thread for each performance core that the thread which calls llm_load may use: cores that are clearly
-    slower than the others (little cores of phones, E cores of PCs) do not count, SMT siblings count once, and a cgroup's CPU
-    quota caps the number. Little cores in a team cost heat and bandwidth and gain next to nothing. llm_stats_info.cores_reason
-    says what was found. A number you give is taken as it is.
-    The CPUs that the calling thread may use are looked at again while it computes, at most every 100 ms, at the beginning of an
-    evaluation (each token of an answer is one). When there are fewer than threads, as for an app in the background, the
-    surplus threads rest; they are back within 100 ms and a token after the CPUs are. The bits do not depend on it. A model that
-    is loaded in the background with n_threads 0 gets as many threads as there are CPUs then: give a number if it will move.
-    LLM_CORES_BIG pins each thread to a performance core of its own, the fastest first, never two to one core's SMT siblings, and
-    the thread that calls to the fastest, for as long as the call computes; its own affinity is put back before the call
-    returns. What the system says is not believed but checked, thread by thread; where it refuses, or says yes and does nothing, as
-    Android does for some apps, nothing is pinned, the number of threads stays, and llm_stats and a warning in the log say
-    so. macOS places threads itself: its user-interactive class is asked for instead. With a job system of the host's nothing is
-    placed. Pin when you measure, or on PCs with E cores and on boards: speed is then steady. On phones it also keeps the big
-    cores at work until they throttle, where the system might have moved a thread away; two programs that both pin share the same cores.
+   CORES
+     n_threads 0 means one thread for each performance core that the thread which calls llm_load may use: cores that are clearly
+     slower than the others (little cores of phones, E cores of PCs) do not count, SMT siblings count once, and a cgroup's quota
+     of CPU time caps the number. llm_stats_info.cores_reason says what was found. A number that you give is taken as it is.
+     Where the threads may run is looked at again while they compute: at the beginning of an evaluation, at most every 100 ms.
+     When there are fewer CPUs than threads, as for an app that goes to the background, the surplus threads rest, and they are
+     back within 100 ms and one token after the CPUs are. The bits do not depend on it. A model loaded in the background with
+     n_threads 0 gets as many threads as there are cores for it then, and no more later: give a number if that can happen.
+     LLM_CORES_BIG pins each thread to a performance core of its own, the fastest first and no two to one core's SMT siblings,
+     and the thread that calls to the fastest of all, for as long as the call computes: its own affinity is back before the call
+     returns. What the system says is not believed but checked, thread by thread. Where it refuses, or says yes and does nothing
+     as Android does for ordinary apps, nothing is pinned, the threads are as many as before, and cores_reason and a warning in
+     the log say so. macOS has no such call: its user-interactive class is asked for instead. With a job system of the host's
+     nothing is placed. Pinning makes speed steady, on PCs with E cores and on boards above all. On phones it keeps the big cores
+     busy until they are hot and slow, where the system might have moved a thread away; and two programs that pin share the same
+     cores while others idle. That is why it is not the default.
 
    ERRORS
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
@@ -238,7 +238,7 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
     llm_parallel  parallel;
     llm_clock     clock;
     uint32_t      n_threads;     /* workers, the caller's thread included; at most 256
-                                    (0 = one for each performance core that the calling thread may use: see CORES above) */
+                                    (0 = one for each performance core that this thread may use: see CORES above) */
     llm_isa       isa;           /* forced; LLM_UNSUPPORTED if this CPU or build lacks it              (0 = the best there is) */
     llm_cores     cores;
     llm_mapping   mapping;
@@ -433,7 +433,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
     uint64_t pool_spins, pool_sleeps;      /* how the waits of the model's threads ended since llm_open: while spinning, after sleeping */
     uint64_t n_allocs;           /* memory requests of this context since llm_open */
     uint32_t cpus_online;        /* CPUs of this machine, SMT siblings included */
-    uint32_t cpus_allowed_at_load, cpus_allowed;      /* those that the calling thread might use in llm_load, and at the last look */
+    uint32_t cpus_allowed_at_load, cpus_allowed;      /* those that the threads might use in llm_load, and at the last look */
     uint32_t n_performance_cores;          /* of those allowed at load */
     uint32_t cpu_quota;          /* CPUs that the cgroup's quota of time is worth, rounded up                  (0 = no quota) */
     uint32_t n_threads_resting;  /* of n_threads, because there are fewer CPUs now */

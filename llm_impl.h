@@ -869,9 +869,10 @@ static void llm__os_first_cpus(llm__cpus *out) {
 }
 #endif
 
-// llm__os_allowed: the CPUs that the calling thread may use, at least one. llm__os_pin: from now on it may use those of *to alone; what it
-// might use before goes to *before, unless that is NULL. false: the system says no, or has no such call (LLM__PINS 0). llm__os_cpu_now:
-// the CPU that the calling thread runs on, UINT32_MAX where nobody knows.
+// llm__os_allowed: the CPUs that a thread may use. 0 is the calling thread, and it has one at least; a thread that has ended has none.
+// llm__os_thread_id: the calling thread's number for others.
+// llm__os_pin: from now on the calling thread may use those of *to alone; what it might use before goes to *before, unless that is NULL.
+// false: the system says no, or has no such call (LLM__PINS 0). llm__os_cpu_now: the CPU that it runs on, UINT32_MAX where nobody knows.
 #if LLM__WIN32
 
 #define LLM__PINS 1
@@ -880,9 +881,11 @@ static void llm__os_mask_cpus(DWORD_PTR mask, llm__cpus *out) {
     memset(out, 0, sizeof *out);
     for (i = 0; mask; i++, mask >>= 1) if (mask & 1u) llm__cpus_add(out, i);
 }
-// Numbers and masks are those of the process's group of 64 CPUs.
-static void llm__os_allowed(llm__cpus *out) {
+static uint32_t llm__os_thread_id(void) { return 0; }
+// Of the process: threads cannot be asked. Numbers and masks are those of its group of 64 CPUs.
+static void llm__os_allowed(uint32_t thread, llm__cpus *out) {
     DWORD_PTR mine = 0, all = 0;
+    (void)thread;
     if (!GetProcessAffinityMask(GetCurrentProcess(), &mine, &all) || !mine) mine = 1;
     llm__os_mask_cpus(mine, out);
 }
@@ -900,15 +903,16 @@ static uint32_t llm__os_cpu_now(void) { return GetCurrentProcessorNumber(); }
 
 #define LLM__PINS 1
 // By system call: it needs no macro of the C library, and the mask must be as wide as the kernel's, which may be for 8192 CPUs.
-static void llm__os_allowed(llm__cpus *out) {
+static uint32_t llm__os_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
+static void llm__os_allowed(uint32_t thread, llm__cpus *out) {
     unsigned long mask[8192 / 8 / sizeof(unsigned long)];
     memset(mask, 0, sizeof mask);
-    if (syscall(SYS_sched_getaffinity, 0, sizeof mask, mask) > 0) memcpy(out, mask, sizeof *out);
+    if (syscall(SYS_sched_getaffinity, (int)thread, sizeof mask, mask) > 0 || thread) memcpy(out, mask, sizeof *out);
     else llm__os_first_cpus(out);
-    if (!llm__cpus_count(out)) llm__cpus_add(out, 0);
+    if (!thread && !llm__cpus_count(out)) llm__cpus_add(out, 0);
 }
 static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) {
-    if (before) llm__os_allowed(before);
+    if (before) llm__os_allowed(0, before);
     return syscall(SYS_sched_setaffinity, 0, sizeof to->bits, to->bits) == 0;
 }
 static uint32_t llm__os_cpu_now(void) {
@@ -919,7 +923,8 @@ static uint32_t llm__os_cpu_now(void) {
 #else
 
 #define LLM__PINS 0
-static void llm__os_allowed(llm__cpus *out) { llm__os_first_cpus(out); }
+static uint32_t llm__os_thread_id(void) { return 0; }
+static void llm__os_allowed(uint32_t thread, llm__cpus *out) { (void)thread; llm__os_first_cpus(out); }
 static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) { (void)to; (void)before; return false; }
 static uint32_t llm__os_cpu_now(void) { return UINT32_MAX; }
 
@@ -1932,7 +1937,7 @@ typedef void (*llm__job_fn)(void *arg, uint32_t worker);
 
 #define LLM__MAX_WORKERS 256u
 #define LLM__SPIN_US     50u           // longer than the serial parts between two fork-joins, shorter than falling asleep and waking twice
-#define LLM__LOOK_US     100000u       // a watched pool looks at the caller's mask at most so often: a microsecond then, nothing otherwise
+#define LLM__LOOK_US     100000u       // a watched pool looks at most so often where it may run: a few microseconds then, nothing otherwise
 #define LLM__WHY_BYTES   288
 #define LLM__ANYWHERE    0xffffu
 
@@ -1946,6 +1951,7 @@ typedef struct llm__worker {
     llm__atomic32 spins, sleeps;       // its waits that ended while it span, and after it slept; only it adds, before it takes its turn
     uint64_t rows;                     // numbers of llm__chunks that this team's runs gave it
     uint32_t settled;                  // the last wish it has heard
+    llm__atomic32 id;                  // its number for the system
     llm__atomic32 wish;                // CPU + 1, or LLM__ANYWHERE, + 65536 * how many times the pool was placed; 0: it was never placed
     llm__atomic32 on;                  // CPU + 1 that it is known to be pinned to, or 0
     llm__atomic32 at;                  // the CPU it was last asked and found on
@@ -1972,11 +1978,12 @@ typedef struct llm__pool {
     // Where it runs. Only who has the team changes these.
     llm__cores cores;
     llm__cpus home;                    // what the loading thread might use
-    llm__cpus allowed;                 // what the calling thread might use at the last look
+    llm__cpus allowed;                 // what the team might use at the last look
     llm__cpus host;                    // the caller's own, while it is pinned
     bool watched, by_default;          // look at the mask while running; n_threads was 0
     llm_cores asked, obtained;         // obtained is decided once, by llm__pool_watch
     uint64_t looked_us;
+    uint32_t loader;                   // the loading thread
     uint32_t n_home, n_best;           // CPUs in home; performance cores among them
     uint32_t n_places, placed;         // in places; how many times the pool was placed
     uint16_t places[LLM__MAX_WORKERS]; // the CPU of each worker, the caller's first
@@ -2055,6 +2062,7 @@ static void llm__worker_main(void *arg) {
     llm__pool *p = w->pool;
     uint32_t seen = 0, now;
     llm__fp_enter();
+    llm__atomic_store(&w->id, llm__os_thread_id());
     for (;;) {
         llm__worker_rest(w);
         if (llm__pool_spin(&p->run, seen, &p->active)) {
@@ -2111,7 +2119,8 @@ static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_
         return llm__fail(e, LLM_UNSUPPORTED, "this build has no atomics: the host's threads cannot be used (parallel)");
     }
     if (p) {
-        llm__os_allowed(&p->home);
+        llm__os_allowed(0, &p->home);
+        p->loader = llm__os_thread_id();
         llm__cores_read(&p->cores, &p->home);
         if (!n) n = llm__cores_choose(&p->cores, &p->home, NULL, 0);
         if (!n_threads && p->cores.quota) n = LLM__MIN(n, p->cores.quota);
@@ -2172,14 +2181,21 @@ static void llm__pool_allow(llm__pool *p, const llm__cpus *allowed) {
     p->n_places = LLM__MIN(llm__cores_choose(&p->cores, allowed, p->places, LLM__MAX_WORKERS), LLM__MAX_WORKERS);
     llm__atomic_store(&p->first_place, p->places[0] + 1u);
 }
-// The calling thread's mask stands for all: a system that moves a process to other CPUs moves each of its threads (FR-036).
+// Where the team may run: the caller, and one thread that nobody is likely to have pinned, a worker or else the thread that loaded the
+// model. A host may pin the thread that calls, which says nothing about the others; a system that moves a process moves each of its threads
+// (FR-036).
 static void llm__pool_look(llm__pool *p) {
     const uint64_t now = llm__os_now_us();
-    llm__cpus allowed;
+    const uint32_t worker = p->n_workers > 1 && p->obtained == LLM_CORES_ANY ? llm__atomic_load(&p->workers[1].id) : 0;
+    llm__cpus allowed, other;
+    uint32_t i;
     if (p->looked_us && now - p->looked_us < LLM__LOOK_US) return;
     p->looked_us = now;
     memset(&allowed, 0, sizeof allowed);
-    llm__os_allowed(&allowed);
+    memset(&other, 0, sizeof other);
+    llm__os_allowed(0, &allowed);
+    if (p->n_workers > 1) llm__os_allowed(worker ? worker : p->loader, &other);
+    for (i = 0; i < LLM__COUNT(other.bits); i++) allowed.bits[i] |= other.bits[i];
     if (llm__cpus_same(&allowed, &p->allowed)) return;
     llm__pool_allow(p, &allowed);
     if (p->obtained == LLM_CORES_BIG) llm__pool_place(p);

@@ -26,7 +26,7 @@ static __thread unsigned char pretended[128];
 static __thread int pretends, n_sets;
 static long shim_syscall(long number, ...) {
     va_list args;
-    const int n = number == SYS_futex ? 6 : number == SYS_rt_sigprocmask ? 4 : 3;      // those the library makes
+    const int n = number == SYS_futex ? 6 : number == SYS_rt_sigprocmask ? 4 : number == SYS_gettid ? 0 : 3;      // those the library makes
     long a[6] = { 0, 0, 0, 0, 0, 0 };
     int i;
     va_start(args, number);
@@ -733,6 +733,21 @@ static void moves(void) {
     SECTION("FR-036 with pinned threads");
     moved(LLM_CORES_BIG);
 }
+// A host that pins its own thread says nothing about the library's.
+static void host_pins_itself(void) {
+    llm_model *m = load(2, LLM_CORES_ANY, NULL, NULL);
+    llm_ctx *c = llm_open(m, NULL, NULL);
+    const cpu_set_t one = just(cpu_b);
+    SECTION("the host pins the thread that calls");
+    if (c) {
+        CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+        CHECK(decode(c, 0, 8) == 0);
+        CHECK(stats_of(c).n_threads_resting == 0 && stats_of(c).cpus_allowed == (uint32_t)CPU_COUNT(&home) && mask_is(&one));
+        CHECK(sched_setaffinity(0, sizeof home, &home) == 0);
+    }
+    llm_close(c);
+    llm_unload(m);
+}
 // Somebody else changes the caller's mask while the call pins it: that stays.
 static int meddle(void *user, int stage, float fraction) {
     const cpu_set_t one = just(cpu_b);
@@ -876,6 +891,7 @@ int main(void) {
         pinned_to_one();
         moves();
         meddled();
+        host_pins_itself();
     }
 #endif
 #else

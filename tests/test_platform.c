@@ -103,7 +103,7 @@ static void test_cores(void) {
     llm__cpus now;
     SECTION("CPUs that may be used");
     memset(&now, 0, sizeof now);
-    llm__os_allowed(&now);
+    llm__os_allowed(0, &now);
     CHECK(llm__cpus_count(&now) >= 1);
 #if SHIM
     {
@@ -115,7 +115,7 @@ static void test_cores(void) {
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
         CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-        llm__os_allowed(&now);
+        llm__os_allowed(0, &now);
         CHECK(llm__cpus_count(&now) == 1 && llm__cpus_has(&now, (uint32_t)cpu));
         CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
     }
