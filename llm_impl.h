@@ -881,7 +881,7 @@ static void llm__os_mask_cpus(DWORD_PTR mask, llm__cpus *out) {
     memset(out, 0, sizeof *out);
     for (i = 0; mask; i++, mask >>= 1) if (mask & 1u) llm__cpus_add(out, i);
 }
-static uint32_t llm__os_thread_id(void) { return 0; }
+static uint32_t llm__os_thread_id(void) { return (uint32_t)GetCurrentThreadId(); }
 // Of the process: threads cannot be asked. Numbers and masks are those of its group of 64 CPUs.
 static void llm__os_allowed(uint32_t thread, llm__cpus *out) {
     DWORD_PTR mine = 0, all = 0;
@@ -2194,7 +2194,8 @@ static void llm__pool_look(llm__pool *p) {
     memset(&allowed, 0, sizeof allowed);
     memset(&other, 0, sizeof other);
     llm__os_allowed(0, &allowed);
-    if (p->n_workers > 1) llm__os_allowed(worker ? worker : p->loader, &other);
+    if (p->n_workers > 1 && p->obtained == LLM_CORES_ANY && !worker) other = p->home;      // the worker has not even begun
+    else if (p->n_workers > 1) llm__os_allowed(worker ? worker : p->loader, &other);
     for (i = 0; i < LLM__COUNT(other.bits); i++) allowed.bits[i] |= other.bits[i];
     if (llm__cpus_same(&allowed, &p->allowed)) return;
     llm__pool_allow(p, &allowed);
