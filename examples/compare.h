@@ -1,20 +1,21 @@
 // compare.h - llm compare: two reports of speed, what differs between them, and how much of the ratio known causes explain.
 //
-// Nothing is computed from what is left over. A factor comes from what both reports state about themselves, is printed with its formula, and
-// is of one of two kinds: measured, which is multiplied into what is explained; or a bound, which says what a cause may be worth at most. What
-// the measured ones leave is called unexplained.
+// Nothing is computed from what is left over. A factor comes from what both reports state about themselves, is printed with its
+// formula, and is of one of two kinds: measured, which is multiplied into what is explained; or a bound, which says what a cause may be
+// worth at most. What the measured ones leave is called unexplained.
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>reports   One side of a comparison, whichever program wrote it: conditions in words, quantities in numbers. What it does not say is "" or
-//             0, and never assumed.
+// >>reports   One side of a comparison, whichever program wrote it: conditions in words, quantities in numbers. What it does not say is ""
+//             or 0, and never assumed.
 
 enum condition {
-    C_PROGRAM, C_ARCH, C_N_PARAMS, C_FINGERPRINT, C_TYPES, C_WEIGHT_BYTES, C_CTX, C_BATCH, C_PROMPT, C_PREFILL_START, C_GEN, C_DECODE_START, C_PREFILL_TIMING,
-    C_DECODE_TIMING, C_THREADS, C_ISA, C_BUILD, C_BACKEND, C_MAPPING, C_KV, C_POWER, C_BATTERY, C_CPU, N_CONDITIONS
+    C_PROGRAM, C_ARCH, C_N_PARAMS, C_FINGERPRINT, C_TYPES, C_WEIGHT_BYTES, C_CTX, C_BATCH, C_PROMPT, C_PREFILL_START, C_GEN,
+    C_DECODE_START, C_PREFILL_TIMING, C_DECODE_TIMING, C_THREADS, C_ISA, C_BUILD, C_BACKEND, C_MAPPING, C_KV, C_POWER, C_BATTERY, C_CPU,
+    N_CONDITIONS
 };
 enum quantity {
-    Q_PREFILL_TOK_S, Q_PREFILL_SPREAD, Q_DECODE_TOK_S, Q_DECODE_SPREAD, Q_N_THREADS, Q_TOKEN_BYTES, Q_READ_GB_S, Q_MHZ, Q_BURST_MHZ, Q_BUSY_PCT, Q_FAULTS, Q_PREEMPTED,
-    Q_SCALAR_PCT, N_QUANTITIES
+    Q_PREFILL_TOK_S, Q_PREFILL_SPREAD, Q_DECODE_TOK_S, Q_DECODE_SPREAD, Q_N_THREADS, Q_TOKEN_BYTES, Q_READ_GB_S, Q_MHZ, Q_BURST_MHZ,
+    Q_BUSY_PCT, Q_FAULTS, Q_PREEMPTED, Q_SCALAR_PCT, N_QUANTITIES
 };
 
 // Paths into a report of llm bench, tried in turn, and a member of llama-bench's entries. NULL: there is none, or code below reads it.
@@ -100,7 +101,8 @@ static void side_say_types(side *s) {
 
 static int side_read_own(side *s, const char *path) {
     const json *j = &s->j;
-    const json_at depth = json_path(j, 0, "depth"), prompt = json_path(j, 0, "prompt"), optimized = json_path(j, 0, "facts.stats.optimized");
+    const json_at depth = json_path(j, 0, "depth"), prompt = json_path(j, 0, "prompt");
+    const json_at optimized = json_path(j, 0, "facts.stats.optimized");
     int k;
     for (k = 0; k < N_QUANTITIES; k++) {
         const double x = json_number_of(j, json_path(j, 0, quantity_sources[k].path));
@@ -124,8 +126,9 @@ static int side_read_own(side *s, const char *path) {
 
 // ---- llama-bench -o json: an array of tests, each a prompt (n_prompt) or a generation (n_gen), or both, which tells neither speed ----
 
-// The first test of the kind that `like` also made, else the first of the kind.
-static json_at llama_test(const json *j, const char *kind, const char *other, double n_like, double depth_like) {
+// The test of a kind that `like` made too, else the first of the kind.
+static json_at llama_test(const json *j, const char *kind, const char *other, const side *like, enum condition n_of, enum condition start) {
+    const double n_like = like ? atof(like->words[n_of]) : 0, depth_like = like ? atof(like->words[start]) : 0;
     json_at i, first = JSON_NONE;
     for (i = j->values[0].first; i != JSON_NONE; i = j->values[i].next) {
         const double n = json_number_of(j, json_member(j, i, kind)), depth = json_number_of(j, json_member(j, i, "n_depth"));
@@ -183,11 +186,14 @@ static void llama_say_common(side *s, json_at test) {
 }
 static int side_read_llama(side *s, const side *like, const char *path) {
     const json *j = &s->j;
-    const json_at pp = llama_test(j, "n_prompt", "n_gen", like ? atof(like->words[C_PROMPT]) : 0, like ? atof(like->words[C_PREFILL_START]) : 0);
-    const json_at tg = llama_test(j, "n_gen", "n_prompt", like ? atof(like->words[C_GEN]) : 0, like ? atof(like->words[C_DECODE_START]) : 0);
+    const json_at pp = llama_test(j, "n_prompt", "n_gen", like, C_PROMPT, C_PREFILL_START);
+    const json_at tg = llama_test(j, "n_gen", "n_prompt", like, C_GEN, C_DECODE_START);
     memset(s->words, 0, sizeof s->words);
     memset(s->q, 0, sizeof s->q);
-    if (pp == JSON_NONE && tg == JSON_NONE) { complain("'%s' has no test of llama-bench with n_prompt or n_gen and avg_ts", path); return 0; }
+    if (pp == JSON_NONE && tg == JSON_NONE) {
+        complain("'%s' is no report of speed: it has no test of llama-bench with n_prompt or n_gen, and avg_ts", path);
+        return 0;
+    }
     s->optimized = -1;
     llama_say_common(s, tg != JSON_NONE ? tg : pp);
     if (pp != JSON_NONE) {
@@ -212,12 +218,12 @@ static int side_is_llama(const side *s) { return s->j.values[0].kind == JSON_ARR
 //------------------------------------------------------------------------------------------------------------------------------
 // >>causes   From the conditions to the factors. Each says by how much THEIRS gains, so that their product is to be theirs / mine.
 //
-// Decode that reads near the roof of its memory is bytes x speed = bandwidth x nearness, on both sides, so the path is: bytes of a token, then
-// the bandwidth that each side's probe met. That bandwidth has the threads, the memory and the clock of its side in it already, and none of
-// them is counted again. Nearness itself is speed x bytes / bandwidth: it contains the speed, explains nothing, and is what remains. What
-// may have cost nearness (clock lost since the probe's best pass, threads that waited, kernels) is bounded by the room below the roof.
-// Decode far from its roof, or with an unknown one, computes: bytes and bandwidth are bounds then, threads and clock too, and of bandwidth and
-// threads x clock only the larger counts, for more threads also read faster. Prefill always computes.
+// Decode that reads near the roof of its memory has speed = bandwidth x nearness / bytes on both sides, so the path is: the bytes of a
+// token, then the bandwidth that each side's probe met. That bandwidth has the threads, the memory and the clock of its side in it, and
+// none of them is counted again. Nearness is computed from the speed: it explains nothing, and is what remains. What may have cost
+// nearness (clock lost since the probe's best pass, threads that waited, kernels) is bounded, in sum by the room below the roof.
+// Decode far from its roof, or with an unknown one, computes: bytes and bandwidth are bounds then, threads and clock too, and of
+// bandwidth and threads x clock only the larger counts, for more threads also read faster. Prefill always computes.
 
 #define NEAR 0.5                 // of the roof: below, most of a token's time is not reading
 #define SAME 0.005               // a factor that rounds to 1.00 is not named
@@ -286,14 +292,16 @@ static void cause_clock(stage *st, const side *m, const side *t) {
 // In bandwidth there is the clock of the fastest pass; what the clock has lost since is not in it.
 static void cause_lost_clock(stage *st, const side *m, const side *t) {
     const double a = m->q[Q_MHZ], a_best = m->q[Q_BURST_MHZ], b = t->q[Q_MHZ], b_best = t->q[Q_BURST_MHZ];
-    factor *f = a > 0 && b > 0 && a_best >= a && b_best >= b ? stage_bound(st, "clock lost to heat", COMPUTES, b / b_best / (a / a_best)) : NULL;
+    factor *f;
+    if (!(a > 0 && b > 0 && a_best >= a && b_best >= b)) return;
+    f = stage_bound(st, "clock lost since", COMPUTES, b / b_best / (a / a_best));
     if (f) snprintf(f->formula, sizeof f->formula, "(%.0f of %.0f MHz) / (%.0f of %.0f MHz)", b, b_best, a, a_best);
 }
 static void cause_waits(stage *st, const side *m, const side *t) {
     const double a = m->q[Q_BUSY_PCT], b = t->q[Q_BUSY_PCT];
     factor *f = a > 0 && b > 0 ? stage_bound(st, "threads that waited", WAITS, b / a) : NULL;
-    if (f) snprintf(f->formula, sizeof f->formula, "busy %.1f %% / %.1f %%; per token, faults from disk %.3g / %.3g, taken off the CPU %.3g / %.3g",
-                    b, a, t->q[Q_FAULTS], m->q[Q_FAULTS], t->q[Q_PREEMPTED], m->q[Q_PREEMPTED]);
+    if (f) snprintf(f->formula, sizeof f->formula, "busy %.1f %% / %.1f %% of the time; per token %.3g / %.3g faults from disk, "
+                    "%.3g / %.3g times taken off the CPU", b, a, t->q[Q_FAULTS], m->q[Q_FAULTS], t->q[Q_PREEMPTED], m->q[Q_PREEMPTED]);
 }
 
 static int stated_differ(const side *m, const side *t, enum condition c) {
@@ -304,20 +312,21 @@ static int kernels_worse(const side *a, const side *b) {
     return a->q[Q_SCALAR_PCT] > b->q[Q_SCALAR_PCT] + 1 || (same_name(a->words[C_ISA], "scalar") && stated_differ(a, b, C_ISA)) ||
            (a->optimized == 0 && b->optimized == 1);
 }
-// Better kernels gain what is left below the roof, and no more. A side that has no worse ones can gain nothing by the other's. The nearness is
-// 0 where it is not known, or does not bound.
+// Better kernels gain what is left below the roof, and no more; a side whose kernels are not worse gains nothing by the other's. The
+// nearness is 0 where it is not known, or no bound.
 static void cause_kernels(stage *st, const side *m, const side *t, double near_m, double near_t) {
     const int mine_worse = kernels_worse(m, t), theirs_worse = kernels_worse(t, m);
     double least = near_t, most = near_m > 0 ? 1 / near_m : 0;
     factor *f;
-    if (!mine_worse && !theirs_worse && !stated_differ(m, t, C_ISA)) return;
+    if (!*m->words[C_ISA] || !*t->words[C_ISA] || (!mine_worse && !theirs_worse && !stated_differ(m, t, C_ISA))) return;
     if (mine_worse && !theirs_worse) least = 1;
     if (theirs_worse && !mine_worse) most = 1;
     f = stage_add(st, "kernels", 0, KERNELS, least, most);
-    if (f) snprintf(f->formula, sizeof f->formula, "%.30s / %.30s, scalar for %.0f %% / %.0f %% of the bytes%s%s; %s", t->words[C_ISA], m->words[C_ISA],
-                    t->q[Q_SCALAR_PCT], m->q[Q_SCALAR_PCT], m->optimized == 0 ? "; mine is built without optimisation" : "",
-                    t->optimized == 0 ? "; theirs is built without optimisation" : "",
-                    near_m > 0 ? "at most what is left below the roof" : "nothing stated bounds what they are worth");
+    if (f) snprintf(f->formula, sizeof f->formula, "%.30s / %.30s, scalar for %.0f %% / %.0f %% of the bytes%s; %s", t->words[C_ISA],
+                    m->words[C_ISA], t->q[Q_SCALAR_PCT], m->q[Q_SCALAR_PCT],
+                    m->optimized == t->optimized || m->optimized * t->optimized < 0 ? "" :
+                    m->optimized ? "; theirs built without optimisation" : "; mine built without optimisation",
+                    near_m > 0 && near_t > 0 ? "at most what is left below the roof" : "nothing stated bounds what they are worth");
 }
 
 // Reading is the roof or, where decode was faster than the probe, decode.
@@ -390,24 +399,24 @@ typedef struct comparison {
     uint32_t n_senseless;
 } comparison;
 
+static const char *known(const side *s, int k) { return *s->words[k] ? s->words[k] : "not stated"; }
 static char *senseless(comparison *c) { return c->senseless[c->n_senseless++]; }
 
 static void compare_sense(comparison *c) {
     const side *m = &c->mine, *t = &c->theirs;
     const size_t cap = sizeof c->senseless[0];
     if (stated_differ(m, t, C_ARCH) || stated_differ(m, t, C_N_PARAMS))
-        snprintf(senseless(c), cap, "These are different models (mine %.40s of %.24s weights, theirs %.40s of %.24s): their speeds do not compare.",
-                 m->words[C_ARCH], *m->words[C_N_PARAMS] ? m->words[C_N_PARAMS] : "?", t->words[C_ARCH], *t->words[C_N_PARAMS] ? t->words[C_N_PARAMS] : "?");
+        snprintf(senseless(c), cap, "These are different models (mine %.40s of %.24s weights, theirs %.40s of %.24s): their speeds do not "
+                 "compare.", m->words[C_ARCH], known(m, C_N_PARAMS), t->words[C_ARCH], known(t, C_N_PARAMS));
     if (stated_differ(m, t, C_PROMPT) || stated_differ(m, t, C_PREFILL_START))
-        snprintf(senseless(c), cap, "Prefill is not the same work (mine %.24s tokens from position %.24s, theirs %.24s from %.24s): measure the same "
-                 "--prompt and --depth.", m->words[C_PROMPT], m->words[C_PREFILL_START], t->words[C_PROMPT], t->words[C_PREFILL_START]);
+        snprintf(senseless(c), cap, "Prefill is not the same work (mine %.24s tokens from position %.24s, theirs %.24s from %.24s): "
+                 "measure the same --prompt and --depth.", known(m, C_PROMPT), known(m, C_PREFILL_START), known(t, C_PROMPT),
+                 known(t, C_PREFILL_START));
     if (stated_differ(m, t, C_GEN) || stated_differ(m, t, C_DECODE_START))
-        snprintf(senseless(c), cap, "Decode is not the same work (mine %.24s tokens from position %.24s, theirs %.24s from %.24s): measure the same "
-                 "--gen, --prompt and --depth; llm bench decodes after its prompt, llama-bench at -d.", m->words[C_GEN], m->words[C_DECODE_START],
-                 t->words[C_GEN], t->words[C_DECODE_START]);
+        snprintf(senseless(c), cap, "Decode is not the same work (mine %.24s tokens from position %.24s, theirs %.24s from %.24s): "
+                 "measure the same --gen, --prompt and --depth; llm bench decodes after its prompt, llama-bench from its -d on.", known(m, C_GEN),
+                 known(m, C_DECODE_START), known(t, C_GEN), known(t, C_DECODE_START));
 }
-
-static const char *stated(const side *s, int k) { return *s->words[k] ? s->words[k] : "not stated"; }
 
 // What files say must not play with the terminal, and is never long.
 static void compare_show(const char *s, int width) {
@@ -422,9 +431,9 @@ static void compare_list(const comparison *c, const char *title, int differing) 
         if (differing ? !stated_differ(&c->mine, &c->theirs, (enum condition)k) : (!*m) == (!*t)) continue;
         if (!any++) printf("%-26s %-24s %s\n", title, "mine", "theirs");
         printf("  %-24s ", condition_sources[k].label);
-        compare_show(stated(&c->mine, k), 24);
+        compare_show(known(&c->mine, k), 24);
         putchar(' ');
-        compare_show(stated(&c->theirs, k), 0);
+        compare_show(known(&c->theirs, k), 0);
         putchar('\n');
     }
     if (any) putchar('\n');
@@ -437,30 +446,38 @@ static const char *missing_from(const comparison *c, int k) {
     return c->mine.q[k] > 0 ? "theirs" : c->theirs.q[k] > 0 ? "mine" : "both";
 }
 
+static void factor_text(const factor *f) {
+    const int bounded = f->most > 0 && f->least > 0;
+    char amount[32];
+    if (f->measured) snprintf(amount, sizeof amount, "%.2f", f->least);
+    else if (!bounded) snprintf(amount, sizeof amount, "?");
+    else if (f->least >= 1) snprintf(amount, sizeof amount, "<= %.2f", f->most);
+    else if (f->most <= 1) snprintf(amount, sizeof amount, ">= %.2f", f->least);
+    else snprintf(amount, sizeof amount, "%.2f .. %.2f", f->least, f->most);
+    printf("  %-18s %14s  %-8s  ", f->name, amount, f->measured ? "measured" : bounded ? "bound" : "no bound");
+    compare_show(f->formula, 0);
+    putchar('\n');
+}
+static void unexplained_text(const stage *st) {
+    const double u = st->unexplained, noise = 1 + (st->mine_spread + st->theirs_spread) / 200;
+    printf("  %-18s %14.2f  ", "unexplained", u);
+    if (st->least > 0 && st->most < st->least * (1 + SAME)) printf("what the measured factors leave");
+    else if (st->least <= 1 && (st->most >= 1 || st->most == 0)) printf("or nothing, if the bounds are taken to their ends");
+    else printf("or %.2f, if the bounds are taken to their ends", u > 1 ? st->least : st->most);
+    if (st->mine_spread > 0 && st->theirs_spread > 0)
+        printf("; the rounds spread by %.1f %% and %.1f %%%s", st->mine_spread, st->theirs_spread, u < noise && u > 1 / noise ?
+               ", which is enough for it" : "");
+    puts("\n");
+}
 static void stage_text(const stage *st) {
     uint32_t i;
-    char amount[32];
     if (st->ratio <= 0) {
-        printf("%s: %s\n\n", st->name, st->mine > 0 ? "theirs states no speed" : st->theirs > 0 ? "mine states no speed" : "neither states a speed");
+        printf("%s: %s no speed\n\n", st->name, st->mine > 0 ? "theirs states" : st->theirs > 0 ? "mine states" : "both state");
         return;
     }
-    printf("%s: mine %.4g tok/s, theirs %.4g tok/s; theirs / mine = %.2f\n", st->name, st->mine, st->theirs, st->ratio);
-    for (i = 0; i < st->n; i++) {
-        const factor *f = &st->factors[i];
-        if (f->measured) snprintf(amount, sizeof amount, "%.2f", f->least);
-        else if (f->most <= 0 || f->least <= 0) snprintf(amount, sizeof amount, "?");
-        else if (f->least >= 1) snprintf(amount, sizeof amount, "<= %.2f", f->most);
-        else if (f->most <= 1) snprintf(amount, sizeof amount, ">= %.2f", f->least);
-        else snprintf(amount, sizeof amount, "%.2f .. %.2f", f->least, f->most);
-        printf("  %-20s %12s  %-8s  ", f->name, amount, f->measured ? "measured" : f->most > 0 && f->least > 0 ? "bound" : "no bound");
-        compare_show(f->formula, 0);
-        putchar('\n');
-    }
-    printf("  %-20s %12.2f  ", "unexplained", st->unexplained);
-    if (st->least > st->most * (1 - 1e-9) && st->most > 0) printf("theirs / mine over what is measured");
-    else if ((st->least <= 1 || st->least == 0) && (st->most >= 1 || st->most == 0)) printf("none of it, if the bounds are taken to their ends");
-    else printf("%.2f is sure to be left, whatever the bounds hide", st->unexplained > 1 ? st->least : st->most);
-    printf("; rounds spread by %.1f %% and %.1f %%\n\n", st->mine_spread, st->theirs_spread);
+    printf("%s: mine %.4g tok/s, theirs %.4g tok/s, theirs / mine = %.2f\n", st->name, st->mine, st->theirs, st->ratio);
+    for (i = 0; i < st->n; i++) factor_text(&st->factors[i]);
+    unexplained_text(st);
 }
 static void compare_text(const comparison *c) {
     uint32_t i;
@@ -470,7 +487,8 @@ static void compare_text(const comparison *c) {
     compare_list(c, "what differs", 1);
     compare_list(c, "stated by one", 0);
     for (k = 0; k < N_QUANTITIES; k++)
-        if (quantity_missing(c, k)) printf("%s%s (%s)", any++ ? ", " : "without a factor, for want of: ", quantity_sources[k].label, missing_from(c, k));
+        if (quantity_missing(c, k))
+            printf("%s%s (%s)", any++ ? ", " : "no factor, because not stated: ", quantity_sources[k].label, missing_from(c, k));
     if (any) puts("\n");
     stage_text(&c->decode);
     stage_text(&c->prefill);
@@ -547,7 +565,7 @@ static void compare_json(const comparison *c) {
     puts("}");
 }
 
-// ---- a report to be shown to strangers: only what is on these lists, which hold nothing that tells who or where, and in texts no path ----
+// ---- a report for strangers: only what is on these lists, which hold nothing that tells who or where, and in texts no path ----
 
 static const char *const share_texts[] = { "arch", "cpu", "isa", "kv" };
 static const char *const share_numbers[] = {
@@ -592,7 +610,7 @@ static void share_numbers_of(const json *j, json_at array) {
 static void share_member(const json *j, json_at object, const char *key, int is_text, const char **first) {
     const json_at i = json_member(j, object, key);
     const json_value *v = i == JSON_NONE ? NULL : &j->values[i];
-    if (!v || (is_text ? v->kind != JSON_STRING || !share_text_allowed(key, v->text) : v->kind == JSON_STRING || v->kind == JSON_OBJECT)) return;
+    if (!v || v->kind == JSON_OBJECT || is_text != (v->kind == JSON_STRING) || (is_text && !share_text_allowed(key, v->text))) return;
     printf("%s\"%s\": ", *first, key);
     if (is_text) json_text(stdout, v->text, v->n_text);
     else if (v->kind == JSON_ARRAY) share_numbers_of(j, i);
@@ -603,9 +621,8 @@ static void share_members(const json *j, json_at object, const char *const *keys
     size_t i;
     for (i = 0; i < n; i++) share_member(j, object, keys[i], is_text, first);
 }
-static void share_facts(const json *j, const char *path, const fact *rows, size_t n) {
+static void share_facts(const json *j, const char *path, const fact *rows, size_t n, const char *first) {
     const json_at object = json_path(j, 0, path);
-    const char *first = "";
     size_t i;
     for (i = 0; i < n; i++)
         if (rows[i].kind != FACT_FREE) share_member(j, object, rows[i].name, fact_is_text(rows[i].kind), &first);
@@ -628,13 +645,13 @@ static void share_own(const json *j) {
     share_members(j, 0, share_numbers, N_FACTS(share_numbers), 0, &first);
     if (json_path(j, 0, "facts") != JSON_NONE) {
         printf("%s\"facts\": {\"run\": {", first);
-        share_facts(j, "facts.run", run_facts, N_FACTS(run_facts));
+        share_facts(j, "facts.run", run_facts, N_FACTS(run_facts), "");
         fputs("}, \"file\": {\"types\": [", stdout);
         share_types(j);
-        fputs("]", stdout);
-        share_facts(j, "facts.file", file_facts, N_FACTS(file_facts));
+        putchar(']');
+        share_facts(j, "facts.file", file_facts, N_FACTS(file_facts), ", ");
         fputs("}, \"stats\": {", stdout);
-        share_facts(j, "facts.stats", stats_facts, N_FACTS(stats_facts));
+        share_facts(j, "facts.stats", stats_facts, N_FACTS(stats_facts), "");
         fputs("}}", stdout);
     }
     puts("}");

@@ -11,7 +11,10 @@ typedef struct facts_run {
     uint32_t n_ctx, n_batch, prompt, gen, depth, rounds;
 } facts_run;
 
-typedef enum fact_kind { FACT_FREE, FACT_TEXT, FACT_HEX, FACT_ISA, FACT_MAPPING, FACT_KV, FACT_U32, FACT_U64, FACT_REAL, FACT_YES } fact_kind;
+typedef enum fact_kind {
+    FACT_FREE, FACT_TEXT, FACT_HEX, FACT_ISA, FACT_MAPPING, FACT_KV,         // texts
+    FACT_U32, FACT_U64, FACT_REAL, FACT_YES
+} fact_kind;
 
 typedef struct fact { const char *name; fact_kind kind; size_t offset; } fact;
 

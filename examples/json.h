@@ -291,7 +291,9 @@ static json_at json_path(const json *j, json_at from, const char *path) {
     }
     return from;
 }
-static double json_number_of(const json *j, json_at i) { return i != JSON_NONE && j->values[i].kind == JSON_NUMBER ? j->values[i].number : 0; }
+static double json_number_of(const json *j, json_at i) {
+    return i != JSON_NONE && j->values[i].kind == JSON_NUMBER ? j->values[i].number : 0;
+}
 static const char *json_text_of(const json *j, json_at i) {
     return i != JSON_NONE && j->values[i].kind == JSON_STRING ? j->values[i].text : "";
 }
