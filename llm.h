@@ -449,7 +449,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
     double   first_touch_ms;     /* bringing a mapped model's pages in before the first evaluation */
     double   decode_p50_ms, decode_p90_ms, decode_p99_ms;           /* of all single tokens since llm_open, within 5 % */
     /* 5: heat and power */
-    double   burst_tok_s, recent_tok_s;    /* the fastest 16 tokens in a row since llm_open, and the last 16 */
+    double   burst_gb_s, recent_gb_s;      /* decode_gb_s of the fastest 16 tokens in a row since llm_open, and of the last 16 */
     uint32_t burst_mhz, cpu_mhz, cpu_mhz_max;      /* clock of the fastest core during those, now, and at most */
     double   temperature_c;      /* of the hottest zone */
     const char *power_mode;      /* "low-power", "balanced", "performance", ...; "" unknown */
