@@ -414,8 +414,8 @@ static void compare_sense(comparison *c) {
                  known(t, C_PREFILL_START));
     if (stated_differ(m, t, C_GEN) || stated_differ(m, t, C_DECODE_START))
         snprintf(senseless(c), cap, "Decode is not the same work (mine %.24s tokens from position %.24s, theirs %.24s from %.24s): "
-                 "measure the same --gen, --prompt and --depth; llm bench decodes after its prompt, llama-bench from its -d on.", known(m, C_GEN),
-                 known(m, C_DECODE_START), known(t, C_GEN), known(t, C_DECODE_START));
+                 "measure the same --gen, --prompt and --depth; llm bench decodes after its prompt, llama-bench from its -d on.",
+                 known(m, C_GEN), known(m, C_DECODE_START), known(t, C_GEN), known(t, C_DECODE_START));
 }
 
 // What files say must not play with the terminal, and is never long.

@@ -53,7 +53,7 @@ static const fact stats_facts[] = {
     FACT(U64, mem_limit), FACT(TEXT, mem_limit_by), FACT(REAL, mem_pressure_pct), FACT(YES, swap_is_zram), FACT(YES, from_path),
     FACT(REAL, major_faults_per_token), FACT(REAL, minor_faults_per_token), FACT(REAL, cpu_busy_pct), FACT(REAL, preempted_per_token),
     FACT(REAL, map_ms), FACT(REAL, first_touch_ms), FACT(REAL, decode_p50_ms), FACT(REAL, decode_p90_ms), FACT(REAL, decode_p99_ms),
-    FACT(REAL, burst_tok_s), FACT(REAL, recent_tok_s), FACT(U32, burst_mhz), FACT(U32, cpu_mhz), FACT(U32, cpu_mhz_max),
+    FACT(REAL, burst_gb_s), FACT(REAL, recent_gb_s), FACT(U32, burst_mhz), FACT(U32, cpu_mhz), FACT(U32, cpu_mhz_max),
     FACT(REAL, temperature_c), FACT(TEXT, power_mode), FACT(YES, on_battery),
 };
 #undef FACT
