@@ -38,6 +38,7 @@ d, p = (o.get('decode'), o.get('prefill')) if type(o) is dict else (0, 0)
 near = lambda a, b: abs(a - b) <= 1e-6 * abs(b)
 def factor(stage, name): return [f for f in stage['factors'] if f['name'] == name][0]
 def names(stage): return [f['name'] for f in stage['factors']]
+def said_of(name): return [(r['mine'], r['theirs']) for r in o['not_stated'] + o['differs'] if r['what'] == name]
 def what(rows): return [r['what'] for r in rows]
 assert ($1), json.dumps(o)"; }
 
@@ -190,13 +191,14 @@ check "farther: the larger counts" json "all(f['kind'] == 'bound' for f in d['fa
 own mine
 own theirs arch=qwen2 n_params=494032768
 in_words "models"
-check "models: first" [ "$(head -n 1 "$out" | grep -c 'different models (mine llama of 6738415616 weights, theirs qwen2 of 494032768)')" -eq 1 ]
+starts() { sed -n "$1p" "$out" | grep -q "^$2"; }
+check "models: first" starts 1 'These are different models (mine llama of 6738415616 weights, theirs qwen2 of 494032768)'
 compared "models"
 check "models: not comparable" json "o['comparable'] is False and len(o['because']) == 1"
 own theirs prompt=512 gen=128
 in_words "lengths"
-check "lengths: prefill" [ "$(sed -n 1p "$out" | grep -c '^Prefill is not the same work (mine 128 tokens from position 0, theirs 512 from 0)')" -eq 1 ]
-check "lengths: decode" [ "$(sed -n 2p "$out" | grep -c '^Decode is not the same work (mine 64 tokens from position 128, theirs 128 from 512)')" -eq 1 ]
+check "lengths: prefill" starts 1 'Prefill is not the same work (mine 128 tokens from position 0, theirs 512 from 0)'
+check "lengths: decode" starts 2 'Decode is not the same work (mine 64 tokens from position 128, theirs 128 from 512)'
 own theirs kv=q8_0 power=low-power mapping=read timing='evaluation' cpu='Cortex-A76' n_batch=64 isa=neon
 compared "conditions"
 check "conditions: all that differ" json "o['comparable'] and
@@ -204,7 +206,7 @@ check "conditions: all that differ" json "o['comparable'] and
     'file is', 'keys and values', 'CPU'] and 'power mode' in what(o['not_stated'])"
 printf '{"decode_tok_s": 2, "threads": 4}' > "$dir/theirs.json"
 compared "little is stated"
-check "little: the rest is not stated" json "[(r['mine'], r['theirs']) for r in o['not_stated'] if r['what'] == 'CPU'] == [('Ryzen 5', None)] and
+check "little: the rest is not stated" json "said_of('CPU') == [('Ryzen 5', None)] and
     not o['differs'] and d['unexplained'] == d['ratio'] and p['ratio'] is None"
 in_words "little"
 check "little: prefill" shows '^prefill: theirs states no speed$'
@@ -229,7 +231,8 @@ own mine
 compared "llama-bench"
 check "llama-bench: the tests that mine made" json "o['comparable'] and d['theirs_tok_s'] == 2.6 and p['theirs_tok_s'] == 60"
 check "llama-bench: conditions" json "what(o['differs']) == ['program', 'decode time includes', 'threads']"
-check "llama-bench: not stated, not assumed" json "all(w in what(o['not_stated']) for w in ('file (fingerprint)', 'instruction set', 'context (n_ctx)',
+check "llama-bench: not stated, not assumed" json "all(w in what(o['not_stated']) for w in ('file (fingerprint)',
+    'instruction set', 'context (n_ctx)',
     'compiler', 'stored types', 'power mode', 'bytes per token', 'memory bandwidth'))"
 check "llama-bench: no roof, so bounds" json "names(d) == ['threads'] and d['factors'][0]['most'] == 2 and
     near(d['unexplained'], 2) and near(d['unexplained_least'], 1)"
@@ -237,11 +240,12 @@ check "llama-bench as mine" run_as 0 compare "$dir/theirs.json" "$dir/mine.json"
 check "llama-bench as mine: the tests that theirs made" json "d['mine_tok_s'] == 2.6 and p['mine_tok_s'] == 60 and near(d['ratio'], 0.5)"
 check "llama-bench twice" run_as 0 compare "$dir/theirs.json" "$dir/theirs.json" --json
 check "llama-bench twice: equal" json "d['ratio'] == 1 and p['ratio'] == 1 and not d['factors'] and not o['differs']"
-for mode in '"use_mmap": true=map' '"use_mmap": false=read' '"load_mode": "none"=read' '"load_mode": "mmap+mlock"=map' '"load_mode": "auto"=None'; do
+for mode in '"use_mmap": true=map' '"use_mmap": false=read' '"load_mode": "none"=read' '"load_mode": "mmap+mlock"=map' \
+            '"load_mode": "auto"=None'; do
     { echo '['; test_of 0 64 0 3 "${mode%=*}"; echo ']'; } > "$dir/theirs.json"
     own mine mapping=other
     compared "llama-bench, ${mode%=*}"
-    check "llama-bench, ${mode%=*}: file is" json "str([r['theirs'] for r in o['differs'] + o['not_stated'] if r['what'] == 'file is'][0]) == '${mode##*=}'"
+    check "llama-bench, ${mode%=*}: file is" json "str(said_of('file is')[0][1]) == '${mode##*=}'"
 done
 in_words "llama-bench from another position"
 check "llama-bench from another position: said" shows '^Decode is not the same work (mine 64 tokens from position 128, theirs 64 from 0)'
