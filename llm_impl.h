@@ -408,19 +408,16 @@ static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
     while (n) llm__text_byte(t, digits[--n]);
 }
 static void llm__text_real(llm__text *t, double v, int decimals) {
-    double unit = 1.0, rest;
-    int i;
-    if (!(v < 1e18 && v > -1e18)) { llm__text_bytes(t, "?", 1); return; }
+    uint64_t unit = 1, n;
+    if (!(v < 1e15 && v > -1e15)) { llm__text_byte(t, '?'); return; }
     if (v < 0.0) { llm__text_byte(t, '-'); v = -v; }
-    for (i = 0; i < decimals; i++) unit *= 10.0;
-    v += 0.5 / unit;
-    llm__text_u64(t, (uint64_t)v, 10);
-    rest = v - (double)(uint64_t)v;
-    for (i = 0; i < decimals; i++) {
-        if (!i) llm__text_byte(t, '.');
-        rest *= 10.0;
-        llm__text_byte(t, (char)('0' + (int)rest));
-        rest -= (int)rest;
+    for (; decimals > 0; decimals--) unit *= 10;
+    n = (uint64_t)(v * (double)unit + 0.5);
+    llm__text_u64(t, n / unit, 10);
+    for (n %= unit; unit > 1; n %= unit) {
+        if (decimals++ == 0) llm__text_byte(t, '.');
+        unit /= 10;
+        llm__text_byte(t, (char)('0' + n / unit));
     }
 }
 // "640 MB": three digits, powers of 1000.
@@ -1582,7 +1579,7 @@ typedef struct llm__memory {           // bytes; 0 = unknown
     uint64_t swap_total, swap_used;
     bool swap_is_zram;
     double pressure_pct;               // PSI: the time of the last ten seconds in which some task waited for memory
-    uint64_t file_resident, anonymous, swapped, peak_rss, address_space;      // of this process
+    uint64_t file_resident, anonymous, swapped, peak_rss, address_space, major_faults;      // of this process
 } llm__memory;
 
 static void llm__memory_narrow(llm__memory *m, uint64_t limit, uint64_t used, const char *by) {
@@ -1646,6 +1643,7 @@ static void llm__memory_look(llm__memory *m) {
     m->limit_by = "";
     llm__os_usage_now(&usage);
     m->peak_rss = usage.peak_rss;
+    m->major_faults = usage.major_faults;
     if (llm__os_text("/proc/meminfo", text, sizeof text)) {
         m->total = llm__machine_kb(text, "MemTotal:");
         m->available = llm__machine_kb(text, "MemAvailable:");
@@ -1695,12 +1693,13 @@ static void llm__heat_clock(llm__heat *h) {
     }
 }
 static void llm__heat_zones(llm__heat *h) {
-    char path[64];
-    uint64_t milli;
+    char path[64], text[32];
     uint32_t zone;
     for (zone = 0; zone < 64; zone++) {
+        uint64_t milli;
         llm__format(path, sizeof path, "/sys/class/thermal/thermal_zone%u/temp", zone);
-        if (!llm__machine_u64(path, &milli)) return;
+        if (!llm__os_text(path, text, sizeof text)) return;
+        milli = llm__machine_number(text);
         if (milli < 150000) h->celsius = LLM__MAX(h->celsius, (double)milli * 0.001);      // some sensors show nonsense
     }
 }
@@ -3723,7 +3722,7 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
     if (r == LLM_OK) r = llm__gguf_check_split(g, path, o, &count, e);
     if (r == LLM_OK && count > 1) r = llm__gguf_open_others(g, path, count, &w, e);
     if (r == LLM_OK) r = llm__gguf_check_names(g, e);
-    for (i = 0; i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
+    for (i = 0; r == LLM_OK && i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
     if (r == LLM_OK && o->most_bytes && g->weight_bytes > o->most_bytes)
         r = llm__fail(e, LLM_TOO_BIG, "the weights take %B, and this process may have at most %B (%s): take a smaller file or fewer bits; "
                       "llm_model_desc.force = 1 loads it all the same", g->weight_bytes, o->most_bytes, o->most_by);
@@ -13201,8 +13200,8 @@ static void llm__report_memory(llm__text *t, const llm_stats_info *f) {
 static void llm__report_speed(llm__text *t, const llm_stats_info *f) {
     const double prefill = f->prefill_ms > 0.0 ? (double)f->prefill_tokens * 1000.0 / f->prefill_ms : 0.0;
     const double decode = f->decode_ms > 0.0 ? (double)f->decode_tokens * 1000.0 / f->decode_ms : 0.0;
-    llm__line(t, "load       %f ms: open %f (of it mapping or reading %f), parse %f, vocabulary %f", f->load_ms, f->open_ms, f->map_ms,
-              f->parse_ms, f->vocab_ms);
+    llm__line(t, "load       %f ms: open %f (of it mapping or reading %f), parse %f, vocabulary %f, rest %f", f->load_ms, f->open_ms,
+              f->map_ms, f->parse_ms, f->vocab_ms, f->bind_ms);
     llm__line(t, "first      %f ms to the first token; of it first touch of the weights %f", f->first_token_ms, f->first_touch_ms);
     llm__line(t, "speed      prefill %f tok/s of %U tokens, decode %f tok/s of %U (p50 %f, p90 %f, p99 %f ms)", prefill, f->prefill_tokens,
               decode, f->decode_tokens, f->decode_p50_ms, f->decode_p90_ms, f->decode_p99_ms);
@@ -13255,7 +13254,7 @@ struct llm_model {
     llm__pool *pool;
     uint32_t n_threads_asked;
     const char *bits_reason;           // NULL: the promise holds
-    double vocab_ms, load_ms;
+    double vocab_ms, bind_ms, load_ms;
     uint32_t n_scalar;                 // matrices on the scalar kernels although others exist
     llm__reads reads;                  // of one token
     bool from_path;
@@ -13318,6 +13317,7 @@ struct llm_ctx {
     uint32_t probe_turn;
     double fastest_decode;             // GB/s of the fastest single token
     llm__watch watch;
+    uint64_t major_seen;               // faults of the process at the last look
     llm__atomic32 stats_lock;
     llm_stats_info published;          // what llm_stats copies
 };
@@ -13489,6 +13489,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (r == LLM_OK && m->progress.progress_fn && !m->progress.progress_fn(m->progress.user, 0, 1.0f))
         r = llm__fail(err, LLM_CANCELLED, "the load was cancelled by the progress callback");
     m->load_ms = llm__ms_since(m, start);
+    m->bind_ms = m->load_ms - m->gguf.open_ms - m->gguf.parse_ms - m->vocab_ms;
     llm__fp_leave(fp);
     if (r != LLM_OK) {
         llm__log(&m->log, LLM__LOG_ERROR, "load failed: %s", err ? err->text : llm_result_text(r));
@@ -13745,12 +13746,15 @@ static void llm__look(llm_ctx *c) {
     llm__facts_memory(&memory, &c->stats);
     llm__heat_look(&heat);
     llm__facts_heat(&heat, c->watch.recent >= c->watch.burst, &c->stats);
-    c->stats.weights_resident_bytes = 0;
-    for (i = 0; i < m->gguf.n_shards; i++) {
-        const llm__gguf_shard *s = &m->gguf.shards[i];
-        c->stats.weights_resident_bytes += llm__os_map_resident(&s->map);
-        for (k = 0; k < s->n_maps; k++) c->stats.weights_resident_bytes += llm__os_map_resident(&s->maps[k]);
+    if (!c->watch.next_look || memory.major_faults != c->major_seen) {     // asking for each page takes 20 ms per GB: only if it changed
+        c->stats.weights_resident_bytes = 0;
+        for (i = 0; i < m->gguf.n_shards; i++) {
+            const llm__gguf_shard *s = &m->gguf.shards[i];
+            c->stats.weights_resident_bytes += llm__os_map_resident(&s->map);
+            for (k = 0; k < s->n_maps; k++) c->stats.weights_resident_bytes += llm__os_map_resident(&s->maps[k]);
+        }
     }
+    c->major_seen = memory.major_faults;
     spent = llm__now(m) - begin;
     c->watch.next_look = begin + spent + LLM__MAX((uint64_t)250000, spent * 300);
 }
@@ -13764,6 +13768,7 @@ static void llm__publish_facts(llm_ctx *c) {
     s->file_system = m->gguf.file_system;
     s->mapping_reason = m->gguf.mapping_reason;
     s->map_ms = m->gguf.map_ms;
+    s->bind_ms = m->bind_ms;
     s->from_path = m->from_path;
     s->name_type = m->name_type ? m->name_type->name : "";
     s->name_bits = m->name_type ? (double)m->name_type->bits : 0.0;
