@@ -57,7 +57,7 @@ endif
 # -O0, because GCC takes a minute for each suite at -O1 and five seconds here, and the suites run only four times slower.
 asan:
 	@ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(MAKE) test T="$(or $(T),$(filter-out test_real,$(notdir $(SUITES))) test_cli)" BUILD=$(BUILD)/asan \
+	$(MAKE) test T="$(or $(T),$(filter-out test_real,$(notdir $(SUITES))) test_cli test_compare)" BUILD=$(BUILD)/asan \
 	    CFLAGS="-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 check-bits: $(BUILD)/llm

@@ -270,7 +270,7 @@ static void cause_bytes(stage *st, const side *m, const side *t, int reads) {
     factor *f;
     if (!(a > 0 && b > 0)) return;
     f = reads ? stage_add(st, "bytes per token", 1, BYTES, a / b, a / b) : stage_bound(st, "bytes per token", BYTES, a / b);
-    if (f) snprintf(f->formula, sizeof f->formula, "%.4g MB / %.4g MB, mine over theirs", a * 1e-6, b * 1e-6);
+    if (f) snprintf(f->formula, sizeof f->formula, "%.6g MB / %.6g MB, mine over theirs", a * 1e-6, b * 1e-6);
 }
 static void cause_bandwidth(stage *st, const side *m, const side *t, int reads) {
     const double a = m->q[Q_READ_GB_S], b = t->q[Q_READ_GB_S];

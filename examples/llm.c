@@ -949,9 +949,8 @@ static int info_key(const char *pattern, const char *arch, char *out, size_t cap
     return n > 0 && (size_t)n < cap;
 }
 
-// The sums of the file and of its shards, which end in "-00001-of-00003.gguf". As lines, or as a member of a JSON object. Returns 0 after a
-// complaint.
-static int info_sha256(const session *s) {
+// A line for the file, or for each of its shards, whose names end in "-00001-of-00003.gguf"; for JSON an array. Returns 0 after a complaint.
+static int info_sums(const session *s, text *out) {
     const size_t n = strlen(s->o.model);
     char *path = (char *)malloc(n + 1), *count = n > 20 ? path + n - 10 : NULL, hex[65];
     unsigned long shards = 1, k;
@@ -962,15 +961,19 @@ static int info_sha256(const session *s) {
     for (k = 1; k <= shards; k++) {
         if (shards > 1) { sprintf(count - 9, "%05lu", k % 100000); count[-4] = '-'; }
         if (!sha256_file(path, hex)) break;
-        if (s->o.json) printf("%s\"%s\"", k == 1 ? ", \"sha256\": [" : ", ", hex);
-        else { printf("%s%s  ", k == 1 ? "\n" : "", hex); show(stdout, path, n); putchar('\n'); }
+        text_adds(out, s->o.json ? k == 1 ? "[\"" : "\", \"" : "");
+        text_adds(out, hex);
+        if (s->o.json) continue;
+        text_adds(out, "  ");
+        text_adds(out, path);
+        text_adds(out, "\n");
     }
-    if (s->o.json && k > shards) fputs("]", stdout);
+    if (s->o.json) text_adds(out, "\"]");
     free(path);
     return k > shards;
 }
 
-static void info_text(const session *s, const llm_info *i) {
+static void info_text(const session *s, const llm_info *i, const text *sums) {
     char a[32];
     size_t k;
     uint32_t t;
@@ -1009,10 +1012,12 @@ static void info_text(const session *s, const llm_info *i) {
         show(stdout, value.p, cut);
         puts(cut < value.n ? " ..." : "");
     }
+    if (sums->n) putchar('\n');
+    show(stdout, text_of(sums), sums->n);
     text_free(&value);
 }
 
-static void info_json(const session *s, const llm_info *i) {
+static void info_json(const session *s, const llm_info *i, const text *sums) {
     text value = { NULL, 0, 0 };
     char key[256];
     const char *comma = "";
@@ -1057,13 +1062,15 @@ static void info_json(const session *s, const llm_info *i) {
         json_text(stdout, value.p, value.n);
     }
     putchar('}');
+    if (sums->n) printf(", \"sha256\": %s", text_of(sums));
+    puts("}");
     text_free(&value);
 }
 
 static int command_info(session *s) {
     llm_info info;
     text value = { NULL, 0, 0 };
-    int code = session_load(s, 1), summed = 1;
+    int code = session_load(s, 1);
     if (code != EXIT_OK) return code;
     memset(&info, 0, sizeof info);
     llm_model_info(s->model, &info);
@@ -1073,15 +1080,12 @@ static int command_info(session *s) {
         else show(stdout, value.p, value.n);
         fputc('\n', stdout);
         text_free(&value);
-    } else if (s->o.json) {
-        info_json(s, &info);
-        summed = !s->o.sha256 || info_sha256(s);
-        puts("}");
     } else {
-        info_text(s, &info);
-        summed = !s->o.sha256 || info_sha256(s);
+        if (s->o.sha256 && !info_sums(s, &value)) { text_free(&value); return EXIT_FAILED; }
+        if (s->o.json) info_json(s, &info, &value);
+        else info_text(s, &info, &value);
+        text_free(&value);
     }
-    if (!summed) return EXIT_FAILED;
     if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); return EXIT_FAILED; }
     return EXIT_OK;
 }

@@ -89,7 +89,7 @@ check "equal: numbers" json "o['comparable'] and not o['because'] and not o['dif
 own theirs types='{"name": "Q4_0", "n_bytes": 3800000000}, {"name": "Q6_K", "n_bytes": 107000000}, {"name": "F32", "n_bytes": 1000}' \
     print=00000000000000bb bytes=3940000000 decode=4.619289340101523
 in_words "types"
-check "types: bytes" shows '^  bytes per token  *3.55  measured  *1.4e+04 MB / 3940 MB'
+check "types: bytes" shows '^  bytes per token  *3.55  measured  *14000 MB / 3940 MB'
 check "types: nothing is left" shows '^  unexplained  *1.00 '
 check "types: what differs" shows '^  stored types  *F16 100 %  *Q4_0 97 %, Q6_K 3 %$'
 check "types: another file" shows '^  file (fingerprint)  *00000000000000aa  *00000000000000bb$'
@@ -401,6 +401,13 @@ if [ -n "$sum" ]; then
     check "info --sha256 --json: the file's" json "o['sha256'] == ['$sum'] and o['arch'] == 'llama'"
     check "info --json" run_as 0 info $tiny --json
     check "info --json: none unless asked" json "'sha256' not in o"
+    if [ -n "$python" ] && has sha256sum; then
+        check "splitting" "$python" tests/split_gguf.py $tiny "$dir/split"
+        check "info --sha256 of shards" run_as 0 info "$dir/split-00001-of-00002.gguf" --sha256
+        check "info --sha256 of shards: a line each" [ "$(tail -n 2 "$out")" = "$(sha256sum "$dir"/split-0000*)" ]
+        check "info --sha256 --json of shards" run_as 0 info "$dir/split-00001-of-00002.gguf" --sha256 --json
+        check "info --sha256 --json of shards: both" json "o['sha256'] == '$(sha256sum "$dir"/split-0000* | cut -c1-64 | paste -sd' ')'.split()"
+    fi
 else
     skip "neither sha256sum nor shasum: the sum of a file is not checked"
 fi
