@@ -225,7 +225,7 @@ static int side_is_llama(const side *s) { return s->j.values[0].kind == JSON_ARR
 // Decode far from its roof, or with an unknown one, computes: bytes and bandwidth are bounds then, threads and clock too, and of
 // bandwidth and threads x clock only the larger counts, for more threads also read faster. Prefill always computes.
 
-#define NEAR 0.5                 // of the roof: below, most of a token's time is not reading
+#define NEAR_ROOF 0.5            // of the roof: below, most of a token's time is not reading
 #define SAME 0.005               // a factor that rounds to 1.00 is not named
 
 enum role { READS, COMPUTES, WAITS, KERNELS, BYTES, N_ROLES };
@@ -369,7 +369,7 @@ static void stage_begin(stage *st, const char *name, const side *m, const side *
 }
 static void compare_decode(stage *st, const side *m, const side *t) {
     const double near_m = nearness(m), near_t = nearness(t);
-    const int reads = near_m >= NEAR && near_t >= NEAR;
+    const int reads = near_m >= NEAR_ROOF && near_t >= NEAR_ROOF;
     stage_begin(st, "decode", m, t, Q_DECODE_TOK_S, Q_DECODE_SPREAD);
     if (st->ratio <= 0) return;
     cause_bytes(st, m, t, reads);
@@ -454,16 +454,17 @@ static void factor_text(const factor *f) {
     else if (f->least >= 1) snprintf(amount, sizeof amount, "<= %.2f", f->most);
     else if (f->most <= 1) snprintf(amount, sizeof amount, ">= %.2f", f->least);
     else snprintf(amount, sizeof amount, "%.2f .. %.2f", f->least, f->most);
-    printf("  %-18s %14s  %-8s  ", f->name, amount, f->measured ? "measured" : bounded ? "bound" : "no bound");
+    printf("  %-20s %12s  %-8s  ", f->name, amount, f->measured ? "measured" : bounded ? "bound" : "no bound");
     compare_show(f->formula, 0);
     putchar('\n');
 }
 static void unexplained_text(const stage *st) {
-    const double u = st->unexplained, noise = 1 + (st->mine_spread + st->theirs_spread) / 200;
-    printf("  %-18s %14.2f  ", "unexplained", u);
-    if (st->least > 0 && st->most < st->least * (1 + SAME)) printf("what the measured factors leave");
+    const double u = st->unexplained, noise = 1 + (st->mine_spread + st->theirs_spread) / 200, end = u > 1 ? st->least : st->most;
+    printf("  %-20s %12.2f  ", "unexplained", u);
+    if (st->least > 0 && st->most > 0 && st->most < st->least * (1 + SAME)) printf("what the measured factors leave");
     else if (st->least <= 1 && (st->most >= 1 || st->most == 0)) printf("or nothing, if the bounds are taken to their ends");
-    else printf("or %.2f, if the bounds are taken to their ends", u > 1 ? st->least : st->most);
+    else if (end > u * (1 - SAME) && end < u * (1 + SAME)) printf("no less, for the bounds point the other way");
+    else printf("or %.2f, if the bounds are taken to their ends", end);
     if (st->mine_spread > 0 && st->theirs_spread > 0)
         printf("; the rounds spread by %.1f %% and %.1f %%%s", st->mine_spread, st->theirs_spread, u < noise && u > 1 / noise ?
                ", which is enough for it" : "");

@@ -37,7 +37,7 @@ static const fact file_facts[] = {
 static const fact stats_facts[] = {
     FACT(U32, n_threads_asked), FACT(U32, n_threads), FACT(ISA, isa), FACT(MAPPING, mapping), FACT(KV, kv_type),
     FACT(YES, bits_promise), FACT(TEXT, bits_reason),
-    FACT(REAL, open_ms), FACT(REAL, parse_ms), FACT(REAL, vocab_ms), FACT(REAL, load_ms),
+    FACT(REAL, open_ms), FACT(REAL, parse_ms), FACT(REAL, vocab_ms), FACT(REAL, bind_ms), FACT(REAL, load_ms),
     FACT(REAL, prefill_ms), FACT(REAL, first_token_ms), FACT(REAL, decode_ms),
     FACT(U64, prefill_tokens), FACT(U64, decode_tokens), FACT(U64, reused_tokens), FACT(U64, reevaluated_tokens),
     FACT(U64, weight_bytes), FACT(U64, kv_bytes), FACT(U64, scratch_bytes), FACT(U64, bytes_per_token), FACT(U64, f16_saturated),
