@@ -74,7 +74,7 @@ static void side_say_count(side *s, enum condition c, double n) { snprintf(s->wo
 static void side_say_value(side *s, enum condition c, json_at i) {
     const json_value *v = i == JSON_NONE ? NULL : &s->j.values[i];
     if (!v || *s->words[c]) return;
-    if (v->kind == JSON_NUMBER && v->number == (double)(int64_t)v->number) side_say_count(s, c, v->number);
+    if (v->kind == JSON_NUMBER && v->number >= 0 && v->number < 1e15) side_say_count(s, c, v->number);       // all of them are counts
     if (v->kind == JSON_TRUE || v->kind == JSON_FALSE) side_say(s, c, v->kind == JSON_TRUE ? "yes" : "no");
     if (v->kind == JSON_STRING && strcmp(v->text, "0000000000000000") != 0) side_say(s, c, v->text);
 }
