@@ -76,7 +76,8 @@
      LLM_NO_THREADS      everything on the calling thread (chosen by itself where the compiler has no atomics, such as tcc)
      LLM_NO_SIMD         scalar kernels only
      LLM_NO_CHAT         without chat templates                        (text that is fed, and tokens, still work)
-     LLM_QUIET           no #warning about builds that cannot keep a promise
+     LLM_QUIET           no #warning about builds that cannot keep a promise, no message about builds without optimisation
+     LLM_DEBUG           GCC without -O: the library is as unoptimised as the rest, to be stepped through
 */
 #if defined(LLM_IMPLEMENTATION) && !defined(LLM__FEATURES_SET)
 #define LLM__FEATURES_SET
