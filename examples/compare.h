@@ -219,7 +219,7 @@ static int side_is_llama(const side *s) { return s->j.values[0].kind == JSON_ARR
 // >>causes   From the conditions to the factors. Each says by how much THEIRS gains, so that their product is to be theirs / mine.
 //
 // Decode that reads near the roof of its memory has speed = bandwidth x nearness / bytes on both sides, so the path is: the bytes of a
-// token, then the bandwidth that each side's probe met. That bandwidth has the threads, the memory and the clock of its side in it, and
+// token, then the bandwidth that each side met. That bandwidth has the threads, the memory and the clock of its side in it, and
 // none of them is counted again. Nearness is computed from the speed: it explains nothing, and is what remains. What may have cost
 // nearness (clock lost since the probe's best pass, threads that waited, kernels) is bounded, in sum by the room below the roof.
 // Decode far from its roof, or with an unknown one, computes: bytes and bandwidth are bounds then, threads and clock too, and of
@@ -265,6 +265,15 @@ static factor *stage_bound(stage *st, const char *name, enum role role, double w
     return stage_add(st, name, 0, role, whole < 1 ? whole : 1, whole > 1 ? whole : 1);
 }
 
+// How fast a side reads: as its probe did or, where decode read faster than the probe, as decode did. 0: there was no probe.
+static double roof(const side *s) {
+    const double decode = s->q[Q_TOKEN_BYTES] * s->q[Q_DECODE_TOK_S] * 1e-9, probe = s->q[Q_READ_GB_S];
+    return probe > 0 && decode > probe ? decode : probe;
+}
+static double nearness(const side *s) {
+    return roof(s) > 0 ? s->q[Q_TOKEN_BYTES] * s->q[Q_DECODE_TOK_S] * 1e-9 / roof(s) : 0;
+}
+
 static void cause_bytes(stage *st, const side *m, const side *t, int reads) {
     const double a = m->q[Q_TOKEN_BYTES], b = t->q[Q_TOKEN_BYTES];
     factor *f;
@@ -273,11 +282,11 @@ static void cause_bytes(stage *st, const side *m, const side *t, int reads) {
     if (f) snprintf(f->formula, sizeof f->formula, "%.6g MB / %.6g MB, mine over theirs", a * 1e-6, b * 1e-6);
 }
 static void cause_bandwidth(stage *st, const side *m, const side *t, int reads) {
-    const double a = m->q[Q_READ_GB_S], b = t->q[Q_READ_GB_S];
+    const double a = roof(m), b = roof(t);
     factor *f;
     if (!(a > 0 && b > 0)) return;
     f = reads ? stage_add(st, "memory bandwidth", 1, READS, b / a, b / a) : stage_bound(st, "memory bandwidth", READS, b / a);
-    if (f) snprintf(f->formula, sizeof f->formula, "%.4g GB/s / %.4g GB/s, as each probe read with its own threads", b, a);
+    if (f) snprintf(f->formula, sizeof f->formula, "%.4g GB/s / %.4g GB/s, as each probe or decode read with its own threads", b, a);
 }
 static void cause_threads(stage *st, const side *m, const side *t) {
     const double a = m->q[Q_N_THREADS], b = t->q[Q_N_THREADS];
@@ -327,12 +336,6 @@ static void cause_kernels(stage *st, const side *m, const side *t, double near_m
                     m->optimized == t->optimized || m->optimized * t->optimized < 0 ? "" :
                     m->optimized ? "; theirs built without optimisation" : "; mine built without optimisation",
                     near_m > 0 && near_t > 0 ? "at most what is left below the roof" : "nothing stated bounds what they are worth");
-}
-
-// Reading is the roof or, where decode was faster than the probe, decode.
-static double nearness(const side *s) {
-    const double gb_s = s->q[Q_TOKEN_BYTES] * s->q[Q_DECODE_TOK_S] * 1e-9, roof = s->q[Q_READ_GB_S];
-    return gb_s > 0 && roof > 0 ? (gb_s < roof ? gb_s / roof : 1) : 0;
 }
 
 // Of bandwidth and threads x clock the larger; the rest multiplies. Near the roof, what is not measured fits below it.
