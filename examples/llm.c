@@ -21,6 +21,7 @@
 #include <io.h>
 #else
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/time.h>
 #include <unistd.h>
 #endif
@@ -672,8 +673,29 @@ static void chat_forget(chat *c, size_t keep) {
 typedef enum input { INPUT_LINE, INPUT_END, INPUT_GIVEN_UP } input;
 
 // One line without its end, appended to c->line. NUL bytes are dropped: a message is text.
+// Sleeps until a terminal has a line; 0: Ctrl-C came instead, be it before the sleep has begun.
+static int wait_for_line(void) {
+#if !defined(_WIN32)
+    sigset_t interrupt, before;
+    fd_set in;
+    int given_up;
+    if (!is_terminal(stdin)) return 1;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    FD_ZERO(&in);
+    FD_SET(STDIN_FILENO, &in);
+    if (!interrupted) pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &before);
+    given_up = interrupted;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return !given_up;
+#else
+    return 1;
+#endif
+}
 static input chat_read_line(chat *c) {
     int ch, any = 0;
+    if (!wait_for_line()) return INPUT_GIVEN_UP;
     for (;;) {
         ch = getchar();
         if (ch == EOF) {
