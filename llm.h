@@ -247,7 +247,8 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
                                     finds its shards by name */
     uint32_t      n_parts;
     uint32_t      force;         /* 1 = load although it cannot fit                                           (0 = LLM_TOO_BIG then) */
-    uint32_t      cpu_share;     /* not available yet: LLM_UNSUPPORTED unless 0 or 100 */
+    uint32_t      cpu_share;     /* percent of the time that is spent computing; the rest is slept, after each pass of n_batch tokens,
+                                    with the same bits: to stay cool                                          (0 = 100) */
     double        host_gb_s;     /* 1e9 bytes per second that this machine reads, for llm_plan       (0 = unknown, < 0 = probe) */
 } llm_model_desc;
 
@@ -486,7 +487,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
     double   temperature_c;      /* of the hottest zone */
     const char *power_mode;      /* "low-power", "balanced", "performance", ...; "" unknown */
     uint32_t on_battery;         /* 1: no mains */
-    uint32_t reserved2;
+    uint32_t cpu_share;          /* percent, as asked for; rests count in no time above */
 } llm_stats_info;
 LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
 

@@ -737,6 +737,7 @@ extern long syscall(long number, ...);
 #ifndef __USE_POSIX199309
 #include <sched.h>                // struct timespec, without conditions
 extern int clock_gettime(int clock, struct timespec *ts);
+extern int nanosleep(const struct timespec *wish, struct timespec *left);
 #endif
 #ifndef __USE_LARGEFILE64
 extern ssize_t pread64(int fd, void *dst, size_t n, __off64_t offset);
@@ -895,6 +896,18 @@ static uint64_t llm__os_now_us(void) {
     return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
 #else
     return 0;
+#endif
+}
+static void llm__os_sleep_us(uint32_t us) {
+#if LLM__WIN32
+    Sleep((us + 999) / 1000);
+#elif LLM__POSIX
+    struct timespec t;
+    t.tv_sec = (time_t)(us / 1000000u);
+    t.tv_nsec = (long)(us % 1000000u) * 1000;
+    nanosleep(&t, NULL);
+#else
+    (void)us;
 #endif
 }
 // By the host's clock where there is one.
@@ -10545,8 +10558,26 @@ static uint64_t llm__kv_bytes_at(const llm__state *s, size_t position) {
     return bytes;
 }
 
+// A cap on the time that is spent computing (llm_model_desc.cpu_share): after each pass a rest, in steps that hear a cancel.
+typedef struct llm__share { uint32_t percent; int64_t debt_us; uint64_t rested_us; } llm__share;
+
+static void llm__rest(llm__share *s, uint64_t worked_us, llm__atomic32 *cancel) {
+    if (s->percent == 0 || s->percent >= 100) return;
+    s->debt_us += (int64_t)(worked_us * (100 - s->percent) / s->percent);
+    while (s->debt_us > 500 && !llm__atomic_load(cancel)) {
+        const uint64_t began = llm__os_now_us();
+        uint64_t took;
+        llm__os_sleep_us((uint32_t)LLM__MIN(s->debt_us, (int64_t)4000));
+        took = llm__os_now_us() - began;
+        if (!took) return;                                          // no clock, no cap
+        s->debt_us -= (int64_t)took;
+        s->rested_us += took;
+    }
+}
+
 typedef struct llm__eval {             // one call's wish
     llm__team *team;
+    llm__share *share;
     llm__atomic32 *cancel;
     const llm_progress *progress;      // stage 1; may refuse to go on
     const llm_token *tokens;
@@ -10589,7 +10620,9 @@ static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e
     size_t at;
     for (at = 0; result == LLM_OK && at < ev->n; ) {
         const uint32_t T = (uint32_t)LLM__MIN(ev->n - at, (size_t)s->n_batch);
+        const uint64_t began = llm__os_now_us();
         result = llm__fwd_batch(s, ev, at, T, e);
+        llm__rest(ev->share, llm__os_now_us() - began, ev->cancel);
         at += T;
         if (result == LLM_OK && ev->progress && ev->progress->progress_fn && ev->n > 1
             && !ev->progress->progress_fn(ev->progress->user, 1, (float)at / (float)ev->n) && at < ev->n)
@@ -13593,7 +13626,7 @@ static void llm__facts_heat(const llm__heat *h, bool is_burst, llm_stats_info *f
 static double llm__room(const llm_stats_info *f, double most) {
     return f->roofline_pct > 0.0 ? LLM__MIN(most, 100.0 / f->roofline_pct) : most;
 }
-static double llm__share(double pct) { return pct > 0.0 ? LLM__MAX(1.0, 100.0 / pct) : 1.0; }
+static double llm__by_share(double pct) { return pct > 0.0 ? LLM__MAX(1.0, 100.0 / pct) : 1.0; }
 static double llm__ratio(double a, double b) { return b > 0.0 ? LLM__MAX(1.0, a / b) : 1.0; }
 static bool llm__isa_is_missing(const llm_stats_info *f) {
     return f->isa_best != LLM_ISA_SCALAR && !llm__has(f->isas_compiled, llm__isa_name(f->isa_best));
@@ -13650,7 +13683,7 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "{scalar_pct} % of the weights have a stored type without kernels for {isa}", \
       "take a file of Q4_0, Q4_K_M, Q5_K_M, Q6_K or Q8_0") \
     X(paging, 3, LLM_MEASURED, "decode", \
-      f->major_faults_per_token >= 1.0 && f->cpu_user_pct < 70.0, llm__share(f->cpu_user_pct), \
+      f->major_faults_per_token >= 1.0 && f->cpu_user_pct < 70.0, llm__by_share(f->cpu_user_pct), \
       "seconds per token, storage is busy, the CPU is idle", "llm report: major faults per token", \
       "weights come from storage again and again: {major_faults_per_token} times per token, while {mem_available} of memory is free", \
       "take a smaller file or fewer bits, close other programs, lift the memory limit ({mem_limit_by})") \
@@ -13693,7 +13726,7 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "{n_threads} threads on {n_performance_cores} performance cores: the surplus runs on slow cores, or on one core with others", \
       "leave llm_model_desc.n_threads at 0") \
     X(busy_neighbour, 4, LLM_MEASURED, "decode", \
-      f->preempted_per_token >= 2.0 && f->cpu_busy_pct < 75.0 && f->major_faults_per_token < 1.0, llm__share(f->cpu_busy_pct), \
+      f->preempted_per_token >= 2.0 && f->cpu_busy_pct < 75.0 && f->major_faults_per_token < 1.0, llm__by_share(f->cpu_busy_pct), \
       "sometimes fast, sometimes slow", "llm report: busy", \
       "the threads had a CPU only {cpu_busy_pct} % of the time and lost it {preempted_per_token} times per token: other programs compute", \
       "stop them, or give llm_model_desc.n_threads as many as there are CPUs left") \
@@ -13702,6 +13735,11 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "pinned threads wander", "llm report: cores", \
       "pinning was asked for and did not happen: {cores_reason}", \
       "leave llm_model_desc.cores at 0 here; the number of threads stays right") \
+    X(capped, 5, LLM_BOUND, "decode", \
+      f->cpu_share && f->cpu_share < 100, llm__ratio(100.0, f->cpu_share), \
+      "half the speed, and a cool device", "llm report: share", \
+      "the program caps the library at {cpu_share} % of the time (cpu_share)", \
+      "set llm_model_desc.cpu_share to 0 where heat does not matter") \
     X(throttled, 5, LLM_MEASURED, "decode", \
       f->recent_gb_s > 0.0 && f->recent_gb_s < 0.8 * f->burst_gb_s && f->cpu_mhz && f->cpu_mhz * 10 < f->burst_mhz * 9, \
       llm__ratio(f->burst_gb_s, f->recent_gb_s), \
@@ -13740,7 +13778,7 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 // The facts that texts name, and how they are written.
 enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
 #define LLM__FACTS(X) \
-    X(U32, n_threads) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) X(U32, n_performance_cores) \
+    X(U32, n_threads) X(U32, cpu_share) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) X(U32, n_performance_cores) \
     X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(REAL, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
@@ -14040,7 +14078,7 @@ static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_in
               f->n_threads_asked, f->n_threads_resting, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
     llm__line(t, "cores      %u CPUs, %u allowed now, %u at load; %s", f->cpus_online, f->cpus_allowed, f->cpus_allowed_at_load,
               f->cores_reason);
-    llm__line(t, "clock      %u of %u MHz, %f C, %s%s", f->cpu_mhz, f->cpu_mhz_max, f->temperature_c,
+    llm__line(t, "clock      share %u %%; %u of %u MHz, %f C, %s%s", f->cpu_share, f->cpu_mhz, f->cpu_mhz_max, f->temperature_c,
               f->power_mode[0] ? f->power_mode : "power mode unknown", f->on_battery ? ", on battery" : "");
     llm__report_speed(t, f);
     llm__report_findings(t, f);
@@ -14062,7 +14100,7 @@ struct llm_model {
     llm__net net;
     llm__kernels kernels;
     llm__pool *pool;
-    uint32_t n_threads_asked;
+    uint32_t n_threads_asked, cpu_share;
     const char *bits_reason;           // NULL: the promise holds
     double vocab_ms, bind_ms, load_ms;
     uint32_t n_scalar;                 // matrices on the scalar kernels although others exist
@@ -14127,6 +14165,7 @@ struct llm_ctx {
     uint32_t probe_turn;
     double fastest_decode;             // GB/s of the fastest single token
     llm__watch watch;
+    llm__share share;
     uint64_t major_seen;               // faults of the process at the last look
     llm__atomic32 stats_lock;
     llm_stats_info published;          // what llm_stats copies
@@ -14216,7 +14255,7 @@ static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
     if (d->cores != LLM_CORES_ANY && d->cores != LLM_CORES_BIG)
         return llm__fail(e, LLM_BAD_ARG, "cores: %d is not a value of llm_cores", (int)d->cores);
     if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);
-    if (d->cpu_share && d->cpu_share != 100) return llm__fail(e, LLM_UNSUPPORTED, "cpu_share is not available in this version; leave it 0");
+    if (d->cpu_share > 100) return llm__fail(e, LLM_BAD_ARG, "cpu_share: %u is no percentage", d->cpu_share);
     if (!(d->host_gb_s < 1e9 && d->host_gb_s > -1e9)) return llm__fail(e, LLM_BAD_ARG, "host_gb_s is not a rate");
     if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ)
         return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
@@ -14284,6 +14323,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (!m) { llm__fail(err, LLM_NO_MEMORY, "no memory for the model (%U bytes)", (uint64_t)sizeof *m); return NULL; }
     m->heap = heap; m->log = d.logger; m->progress = d.progress; m->parallel = d.parallel; m->clock = d.clock;
     m->n_threads_asked = d.n_threads;
+    m->cpu_share = d.cpu_share ? d.cpu_share : 100;
     llm__atomic_store(&m->refs, 1);
     o.heap = &m->heap; o.log = &m->log; o.progress = &m->progress; o.clock = &m->clock;
     o.mapping = d.mapping; o.parts = d.parts; o.n_parts = d.n_parts;
@@ -14609,6 +14649,7 @@ static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
     s->n_threads_asked = m->n_threads_asked;
+    s->cpu_share = m->cpu_share;
     s->n_threads = c->state.n_workers;
     s->isa = m->kernels.isa;
     s->mapping = m->gguf.mapping;
@@ -14775,6 +14816,7 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     c->n_ctx = d.n_ctx;
     c->max_tokens = d.max_tokens;
     c->trust_content = d.trust_content != 0;
+    c->share.percent = m->cpu_share;
     c->state.heap = &c->heap;
     c->state.kv.heap = &c->heap;
     r = llm__state_init(&c->state, &m->net, &m->kernels, &c->heap, d.n_ctx, d.n_batch, m->pool->n_workers, d.kv_type, err);
@@ -14835,6 +14877,8 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         ev.tokens = c->past.v + begin; ev.n = lag + n; ev.position = begin;
         ev.n_want = n_want; ev.logits = logits ? logits : s->logits[1 - s->good];
         llm__first_touch(c, &team);
+        ev.share = &c->share;
+        c->share.rested_us = 0;
         start = llm__now(m);
         if (ev.n == 1) llm__watch_begin(&c->watch);
         r = llm__fwd_eval(s, &ev, &c->error);
@@ -14851,7 +14895,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     c->n_cached = c->n_seen = c->past.n;
     c->stats.reevaluated_tokens += again;
     if (ev.n == 1) {
-        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__now(m) - start;
+        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__now(m) - start - c->share.rested_us;
         const double ms = (double)us * 0.001;
         llm__watch_end(&c->watch, us, m->net.bytes_per_token + kv_bytes);
         c->stats.decode_tokens++;
@@ -14863,7 +14907,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         if (ms > 0.0) c->fastest_decode = LLM__MAX(c->fastest_decode, (double)(m->net.bytes_per_token + kv_bytes) * 1e-6 / ms);
     } else {
         c->stats.prefill_tokens += ev.n;
-        c->stats.prefill_ms += llm__ms_since(m, start);
+        c->stats.prefill_ms += llm__ms_since(m, start) - (double)c->share.rested_us * 0.001;
     }
     return LLM_OK;
 }

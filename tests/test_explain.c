@@ -244,6 +244,8 @@ static void test_rules(void) {
     expect(&f, "not_pinned", 1.0, LLM_BOUND, "the system says yes and does nothing");
     f = healthy(); f.power_mode = "low-power"; f.cpu_mhz = f.burst_mhz = 1500;
     expect(&f, "power_saving", 2.0, LLM_BOUND, "1500 of 3000 MHz");
+    f = healthy(); f.cpu_share = 50;
+    expect(&f, "capped", 2.0, LLM_BOUND, "50 %");
     SECTION("rules: heat is a falling clock, not a falling rate (FR-047)");
     f = healthy(); f.recent_gb_s = f.burst_gb_s * 0.55; f.cpu_mhz = 1700;
     expect(&f, "throttled", 1.0 / 0.55, LLM_MEASURED, "from 3000 to 1700 MHz");
