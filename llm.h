@@ -67,6 +67,16 @@
      busy until they are hot and slow, where the system might have moved a thread away; and two programs that pin share the same
      cores while others idle. That is why it is not the default.
 
+   WHY IS IT SLOW?
+     llm_plan      before loading: does it fit, what would it take, how fast can it be. Reads the header alone.
+     llm_stats     while it runs: what was obtained at each layer, from the binary to the clock frequency; where the time went.
+     llm_findings  causes of slowness in those facts, each with a factor, measured or bounded, and one piece of advice.
+     llm_report    all of it as one screen of text, to be pasted into an issue.
+     Decode reads every weight once per token, so memory bandwidth bounds it: bytes_per_token / (GB/s) is the least time of a token,
+     and roofline_pct says how near it is. Facts that a system does not give are 0 or "" and no finding rests on them. They cost
+     less than 0.5 % of decode: the machine is looked at four times a second at most, tokens below a millisecond are sampled.
+     Causes do not multiply: repair the greatest, measure again. `llm doctor` does that, one change at a time.
+
    ERRORS
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
      failing one of llm_load as it is when the model is NULL). Functions on a context return an llm_result, or NULL / LLM_FAILED

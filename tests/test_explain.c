@@ -354,7 +354,7 @@ static void test_plan_routes(void) {
     llm_reader reader;
     llm_error e;
     spy s = { NULL, 0, 0 };
-    SECTION("plans from a path, memory and a reader agree; a reader's weights are not read");
+    SECTION("plans from a path, memory and a reader agree; a reader's weights are not read (FR-021)");
     if (!CHECK(bytes != NULL)) return;
     memset(&by_path, 0, sizeof by_path); memset(&by_memory, 0, sizeof by_memory); memset(&by_reader, 0, sizeof by_reader);
     s.bytes = bytes;
