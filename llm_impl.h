@@ -4014,6 +4014,14 @@ LLM__LANE void llm__v_store_pairs_scalar(float *p, llm__v16 even, llm__v16 odd) 
 
 typedef struct llm__v16_avx2 { __m256 lo, hi; } llm__v16_avx2;
 
+// Pins a value to its register. GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; and what it
+// needs three times it loads three times.
+#if LLM__GNUC
+#define LLM__KEEP(v) __asm__ ("" : "+v"(v))
+#else
+#define LLM__KEEP(v) ((void)0)
+#endif
+
 #define LLM__HALVES(lo_value, hi_value) \
     llm__v16_avx2 r; r.lo = (lo_value); r.hi = (hi_value); return r
 
@@ -4224,7 +4232,11 @@ LLM__VI_AVX512 void llm__v_sum4_avx512(float *out, __m512 a, __m512 b, __m512 c,
 }
 LLM__VI_AVX512 float llm__v_highest_avx512(__m512 a) { return llm__v_highest_avx2(llm__v_halves_avx512(a)); }
 LLM__VI_AVX512 __m512 llm__v_load_elems_avx512(const uint8_t *p, llm__elem elem) {
-    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) return llm__v_of_bits_avx512(_mm512_loadu_si512(p));
+    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) {
+        __m512i a = _mm512_loadu_si512(p);
+        LLM__KEEP(a);
+        return llm__v_of_bits_avx512(a);
+    }
     if (elem == LLM__HOST_Q8) return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
     if (elem == LLM__FILE_BF16)
         return llm__v_of_bits_avx512(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p)), 16));
@@ -4754,6 +4766,53 @@ LLM__VI void LLM__V(dots2x2)(const llm__tile *t, const float *x0, const float *x
     }
     LLM__V(v_sum4)(sums, a00, a01, a10, a11);
 }
+#if LLM__V_WIDE
+// Four rows and three tokens, where there are registers for it: rows too long for the first cache come from the second, and each load
+// serves three or four products.
+typedef struct LLM__V(three) { LLM__V16 t0, t1, t2; } LLM__V(three);            // one per token
+
+LLM__VI LLM__V(three) LLM__V(three_fma)(LLM__V16 w, LLM__V(three) x, LLM__V(three) a) {
+    a.t0 = LLM__V(v_fma)(x.t0, w, a.t0);
+    a.t1 = LLM__V(v_fma)(x.t1, w, a.t1);
+    a.t2 = LLM__V(v_fma)(x.t2, w, a.t2);
+    return a;
+}
+LLM__VI LLM__V(three) LLM__V(three_fma_n)(LLM__V16 w, LLM__V(three) x, LLM__V(three) a, size_t n) {
+    a.t0 = LLM__V(v_fma_n)(x.t0, w, a.t0, n);
+    a.t1 = LLM__V(v_fma_n)(x.t1, w, a.t1, n);
+    a.t2 = LLM__V(v_fma_n)(x.t2, w, a.t2, n);
+    return a;
+}
+LLM__VI void LLM__V(dots4x3)(const llm__tile *t, const float *x, uint32_t row, float (*sums)[4], llm__elem elem) {
+    const uint32_t last = t->n_rows - 1, n = t->n_cols;
+    const uint8_t *p0 = t->w + t->row_bytes * row, *p1 = t->w + t->row_bytes * LLM__MIN(row + 1, last);
+    const uint8_t *p2 = t->w + t->row_bytes * LLM__MIN(row + 2, last), *p3 = t->w + t->row_bytes * LLM__MIN(row + 3, last);
+    const float *x1 = x + t->x->n, *x2 = x1 + t->x->n;
+    LLM__V(three) a, b, c, d, v;
+    uint32_t i;
+    a.t0 = a.t1 = a.t2 = LLM__V(v_set)(0.0f);
+    b = c = d = a;
+    for (i = 0; i + 16 <= n; i += 16) {
+        const size_t at = i * LLM__ELEM_BYTES(elem);
+        v.t0 = LLM__V(v_load)(x + i); v.t1 = LLM__V(v_load)(x1 + i); v.t2 = LLM__V(v_load)(x2 + i);
+        a = LLM__V(three_fma)(LLM__V(v_load_elems)(p0 + at, elem), v, a);
+        b = LLM__V(three_fma)(LLM__V(v_load_elems)(p1 + at, elem), v, b);
+        c = LLM__V(three_fma)(LLM__V(v_load_elems)(p2 + at, elem), v, c);
+        d = LLM__V(three_fma)(LLM__V(v_load_elems)(p3 + at, elem), v, d);
+    }
+    if (i < n) {
+        const size_t at = i * LLM__ELEM_BYTES(elem);
+        v.t0 = LLM__V(v_load_n)(x + i, n - i); v.t1 = LLM__V(v_load_n)(x1 + i, n - i); v.t2 = LLM__V(v_load_n)(x2 + i, n - i);
+        a = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p0 + at, elem, n - i), v, a, n - i);
+        b = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p1 + at, elem, n - i), v, b, n - i);
+        c = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p2 + at, elem, n - i), v, c, n - i);
+        d = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p3 + at, elem, n - i), v, d, n - i);
+    }
+    LLM__V(v_sum4)(sums[0], a.t0, b.t0, c.t0, d.t0);
+    LLM__V(v_sum4)(sums[1], a.t1, b.t1, c.t1, d.t1);
+    LLM__V(v_sum4)(sums[2], a.t2, b.t2, c.t2, d.t2);
+}
+#endif
 // A block of rows meets all tokens before the next one is touched: it stays in the first cache with two tokens, else in the second.
 LLM__VI void LLM__V(matmul)(const llm__tile *t, llm__elem elem) {
     const float *x = t->x->f;
@@ -4762,7 +4821,19 @@ LLM__VI void LLM__V(matmul)(const llm__tile *t, llm__elem elem) {
     uint32_t row, i, begin, end, n;
     for (begin = 0; begin < t->n_rows; begin = end) {
         end = t->n_rows - begin <= n_block ? t->n_rows : begin + (uint32_t)n_block;
-        for (i = 0; i + 2 <= t->n_tokens; i += 2)
+        i = 0;
+#if LLM__V_WIDE
+        for (; i + 3 <= t->n_tokens; i += 3)
+            for (row = begin; row < end; row += 4) {
+                float three[3][4];
+                LLM__V(dots4x3)(t, x + step * i, row, three, elem);
+                n = LLM__MIN(end - row, 4u);
+                memcpy(t->out + t->ld * i + row, three[0], n * sizeof(float));
+                memcpy(t->out + t->ld * (i + 1) + row, three[1], n * sizeof(float));
+                memcpy(t->out + t->ld * (i + 2) + row, three[2], n * sizeof(float));
+            }
+#endif
+        for (; i + 2 <= t->n_tokens; i += 2)
             for (row = begin; row < end; row += 2) {
                 LLM__V(dots2x2)(t, x + step * i, x + step * (i + 1), row, sums, elem);
                 n = LLM__MIN(end - row, 2u);
@@ -5517,13 +5588,6 @@ typedef void (*llm__x86_pack_fn)(llm__panel *p, uint32_t h, const uint8_t *w, si
 
 typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // one per token
 typedef llm__avx2_four (*llm__avx2_isums_fn)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros);
-
-// GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; this pins down a running sum.
-#if LLM__GNUC
-#define LLM__AVX2_KEEP(v) __asm__ ("" : "+x"(v))
-#else
-#define LLM__AVX2_KEEP(v) ((void)0)
-#endif
 
 // One term of N4 for quarter h and token c. Whole groups: isum has its zero already.
 LLM__AVX2_INLINE __m256 llm__avx2_term(bool halved, bool minima, __m256 acc, __m256i isum, const llm__panel *p, uint32_t h,
@@ -6412,13 +6476,13 @@ LLM__RI llm__avx2_four llm__avx2_more(llm__avx2_four a, const uint8_t *w, const 
     a.v1 = _mm256_add_epi16(a.v1, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[1] + at)));
     a.v2 = _mm256_add_epi16(a.v2, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[2] + at)));
     a.v3 = _mm256_add_epi16(a.v3, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[3] + at)));
-    LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
+    LLM__KEEP(a.v0); LLM__KEEP(a.v1); LLM__KEEP(a.v2); LLM__KEEP(a.v3);
     return a;
 }
 LLM__RI llm__avx2_four llm__avx2_add32(llm__avx2_four a, llm__avx2_four b) {
     a.v0 = _mm256_add_epi32(a.v0, b.v0); a.v1 = _mm256_add_epi32(a.v1, b.v1);
     a.v2 = _mm256_add_epi32(a.v2, b.v2); a.v3 = _mm256_add_epi32(a.v3, b.v3);
-    LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
+    LLM__KEEP(a.v0); LLM__KEEP(a.v1); LLM__KEEP(a.v2); LLM__KEEP(a.v3);
     return a;
 }
 LLM__RI llm__avx2_four llm__avx2_widen(llm__avx2_four a, __m256i by) {
@@ -6452,19 +6516,19 @@ LLM__RI llm__avx2_eight llm__avx2_more_bytes(llm__avx2_eight e, const uint8_t *q
     __m256i a = llm__avx2_four_bytes(x[0] + at + g * 4);
     e.low.v0 = _mm256_add_epi16(e.low.v0, _mm256_maddubs_epi16(l, a));
     e.high.v0 = _mm256_add_epi16(e.high.v0, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v0); LLM__AVX2_KEEP(e.high.v0);
+    LLM__KEEP(e.low.v0); LLM__KEEP(e.high.v0);
     a = llm__avx2_four_bytes(x[1] + at + g * 4);
     e.low.v1 = _mm256_add_epi16(e.low.v1, _mm256_maddubs_epi16(l, a));
     e.high.v1 = _mm256_add_epi16(e.high.v1, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v1); LLM__AVX2_KEEP(e.high.v1);
+    LLM__KEEP(e.low.v1); LLM__KEEP(e.high.v1);
     a = llm__avx2_four_bytes(x[2] + at + g * 4);
     e.low.v2 = _mm256_add_epi16(e.low.v2, _mm256_maddubs_epi16(l, a));
     e.high.v2 = _mm256_add_epi16(e.high.v2, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v2); LLM__AVX2_KEEP(e.high.v2);
+    LLM__KEEP(e.low.v2); LLM__KEEP(e.high.v2);
     a = llm__avx2_four_bytes(x[3] + at + g * 4);
     e.low.v3 = _mm256_add_epi16(e.low.v3, _mm256_maddubs_epi16(l, a));
     e.high.v3 = _mm256_add_epi16(e.high.v3, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v3); LLM__AVX2_KEEP(e.high.v3);
+    LLM__KEEP(e.low.v3); LLM__KEEP(e.high.v3);
     return e;
 }
 LLM__RI llm__avx2_four llm__avx2_bytes(const uint8_t *q, const uint8_t *high, const int8_t *const *x, uint32_t at) {
