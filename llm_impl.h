@@ -227,13 +227,18 @@
 #if !defined(LLM_MALLOC) && !defined(LLM_NO_STDLIB)
 #include <stdlib.h>
 #endif
+#if LLM__X64 && (LLM__GNUC || LLM__MSVC) && !defined(__TINYC__)
+#define LLM__HAS_CPUID 1          // asked even if no kernels are compiled in: what the build lacks is a finding
+#if LLM__MSVC
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#else
+#define LLM__HAS_CPUID 0
+#endif
 #if LLM__HAS_AVX2
 #include <immintrin.h>
-#if !LLM__MSVC
-#include <cpuid.h>
-#else
-#include <intrin.h>
-#endif
 #elif LLM__X64 && !defined(__TINYC__)
 #include <xmmintrin.h>            // the control word
 #endif
@@ -9070,7 +9075,7 @@ static bool llm__isa_compiled(llm_isa isa) {
 // What of the instruction sets we use this CPU and system have beyond what the compiler may take for granted.
 typedef struct llm__cpu { bool avx2, avx_vnni, avx512_vnni, dotprod, i8mm; } llm__cpu;
 
-#if LLM__HAS_AVX2
+#if LLM__HAS_CPUID
 static void llm__x86_cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
 #if LLM__MSVC
     __cpuidex((int *)r, (int)leaf, (int)sub);
@@ -9127,7 +9132,7 @@ static bool llm__isa_on(const llm__cpu *cpu, llm_isa isa) {
     case LLM_ISA_AVX2:         return cpu->avx2;
     case LLM_ISA_AVX_VNNI:     return cpu->avx_vnni || (LLM__HAS_AVX512 && cpu->avx512_vnni);
     case LLM_ISA_AVX512_VNNI:  return cpu->avx512_vnni;
-    case LLM_ISA_NEON:         return LLM__HAS_NEON;
+    case LLM_ISA_NEON:         return LLM__ARM64;
     case LLM_ISA_NEON_DOTPROD: return cpu->dotprod;
     case LLM_ISA_NEON_I8MM:    return cpu->i8mm;
     default:                   return false;
@@ -9139,19 +9144,19 @@ static bool llm__isa_on_cpu(llm_isa isa) {
 }
 
 // The best first.
-static llm_isa llm__isa_best(const llm__cpu *cpu) {
+static llm_isa llm__isa_best(const llm__cpu *cpu, bool compiled) {
     static const llm_isa order[] = { LLM_ISA_AVX512_VNNI, LLM_ISA_AVX_VNNI, LLM_ISA_AVX2, LLM_ISA_NEON_I8MM, LLM_ISA_NEON_DOTPROD,
                                      LLM_ISA_NEON };
     size_t i;
     for (i = 0; i < LLM__COUNT(order); i++)
-        if (llm__isa_compiled(order[i]) && llm__isa_on(cpu, order[i])) return order[i];
+        if ((!compiled || llm__isa_compiled(order[i])) && llm__isa_on(cpu, order[i])) return order[i];
     return LLM_ISA_SCALAR;
 }
 
 // Scalar everywhere, then what this CPU does better is laid over it.
 static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *e) {
     const llm__cpu cpu = llm__cpu_detect();
-    const llm_isa isa = wanted == LLM_ISA_AUTO ? llm__isa_best(&cpu) : wanted;
+    const llm_isa isa = wanted == LLM_ISA_AUTO ? llm__isa_best(&cpu, true) : wanted;
     if (!llm__isa_compiled(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not part of this build", llm__isa_name(isa));
     if (!llm__isa_on(&cpu, isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
     k->isa = isa;
@@ -13535,10 +13540,11 @@ static const char *llm__isas_compiled(void) {
          : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm" : "scalar";
 }
 static void llm__facts_build(llm_stats_info *f) {
+    const llm__cpu cpu = llm__cpu_detect();
     f->compiler = LLM__COMPILER;
     f->optimized = LLM__OPTIMIZED;
     f->isas_compiled = llm__isas_compiled();
-    f->isa_best = llm__isa_best();
+    f->isa_best = llm__isa_best(&cpu, false);
     f->backend = "CPU";
 }
 // Every text that nobody has set.
