@@ -2049,7 +2049,7 @@ static uint32_t llm__cores_quota(void) {
         if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) path[0] = 0;
         n = strlen(path);
         for (;;) {
-            const uint32_t q = llm__quota_at(v2 != 0, strcmp(path, "/") ? path : "");
+            const uint32_t q = llm__quota_at(v2 != 0, llm__str_is(llm__str_of(path), "/") ? "" : path);
             if (q && (!least || q < least)) least = q;
             if (!n) break;
             while (n && path[--n] != '/') { }
@@ -2149,23 +2149,18 @@ static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, co
 // The group of this process and those above it; version 2 has one tree, version 1 one for memory. In a container the path may not be
 // visible, and its root is the group.
 static void llm__memory_groups(llm__memory *m) {
-    char text[2048];
-    const char *p;
+    char buf[320];
     llm__str path;
-    size_t one, n = llm__os_text("/proc/self/cgroup", text, sizeof text);
-    bool two;
-    one = llm__str_find(llm__str_n(text, n), ":memory:");
-    two = one == LLM_FAILED;
-    p = two ? llm__machine_line(text, "0::") : text + one + 8;
-    if (!p) return;
-    path = llm__str_n(p, llm__until(p, '\n'));
+    const bool one = llm__machine_cgroup("memory", buf, sizeof buf);
+    if (!one && !llm__machine_cgroup("", buf, sizeof buf)) return;
+    path = llm__str_of(buf);
     for (;;) {
         while (path.n && path.p[path.n - 1] == '/') path.n--;
-        if (two) {
+        if (one) {
+            llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
+        } else {
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.max", "memory.current", "file ");
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.high", "memory.current", "file ");
-        } else {
-            llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
         }
         if (!path.n) return;
         while (path.n && path.p[path.n - 1] != '/') path.n--;
