@@ -160,6 +160,32 @@ static void test_percentiles(void) {
     CHECK(llm__times_slot(UINT64_MAX) == LLM__TIMES - 1);
 }
 
+// Microseconds of one token's bookkeeping, the least of many tries: of a token that is sampled and of one that is not.
+static double watching_us(llm__watch *w, uint64_t token_us) {
+    double best = 1e9;
+    int try_, i;
+    for (try_ = 0; try_ < 50; try_++) {
+        const uint64_t began = llm__os_now_us();
+        for (i = 0; i < 200; i++) {
+            llm__watch_begin(w);
+            llm__watch_end(w, token_us, 1000000);
+        }
+        if ((double)(llm__os_now_us() - began) / 200 < best) best = (double)(llm__os_now_us() - began) / 200;
+    }
+    return best;
+}
+static void test_cost(void) {
+    static llm__watch w;
+    double slow, fast;
+    SECTION("watching costs less than 0.5 % of decode");
+    slow = watching_us(&w, 1000);
+    fast = watching_us(&w, 100);
+    printf("bookkeeping: %.2f us of a token of 1 ms, %.3f us of one of 0.1 ms\n", slow, fast);
+    if (SANITIZED) return;
+    CHECK(slow < 5.0);
+    CHECK(fast < 0.5);
+}
+
 // ---- rules: facts in, causes out
 
 static llm_stats_info healthy(void) {
@@ -576,6 +602,7 @@ int main(void) {
     test_heat();
     test_names();
     test_percentiles();
+    test_cost();
     test_rules();
     test_texts();
     test_plan_counts();
