@@ -64,8 +64,8 @@
      as Android does for ordinary apps, nothing is pinned, the threads are as many as before, and cores_reason and a warning in
      the log say so. macOS has no such call: its user-interactive class is asked for instead. With a job system of the host's
      nothing is placed. Pinning makes speed steady, on PCs with E cores and on boards above all. On phones it keeps the big cores
-     busy until they are hot and slow, where the system might have moved a thread away; and two programs that pin share the same
-     cores while others idle. That is why it is not the default.
+     busy until they are hot and slow, where the system might have moved a thread away; and a pinned thread cannot step aside for
+     another program, least of all for one that pins too. That is why it is not the default.
 
    WHY IS IT SLOW?
      llm_plan      before loading: does it fit, what would it take, how fast can it be. Reads the header alone.

@@ -1010,22 +1010,26 @@ static uint32_t llm__os_cpu_now(void) { return UINT32_MAX; }
 
 #endif
 
-// The calling thread computes while somebody waits: said where a program may say it without further rights. What it did, or NULL.
-static const char *llm__os_urgent(void) {
+// Somebody waits for what the calling thread computes: said to systems that let a program say it without further rights.
 #if defined(__APPLE__) && !defined(LLM_NO_THREADS)
-    if (pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0) == 0) return "the user-interactive class was asked for";
+#define LLM__URGENT ", the user-interactive class was asked for instead"
+static void llm__os_urgent(void) { pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0); }
 #elif LLM__WIN32
-    // Windows 10: out of EcoQoS, which puts threads of programs in the background on slow cores. Looked up, because older systems lack it.
+// Windows 10: out of EcoQoS, which puts threads of programs in the background on slow cores. Looked up, because older systems lack it.
+#define LLM__URGENT ""
+static void llm__os_urgent(void) {
     typedef BOOL (WINAPI *set_fn)(HANDLE, int, void *, DWORD);
     struct { ULONG version, control, state; } power = { 1, 1, 0 };        // PROCESS_POWER_THROTTLING_EXECUTION_SPEED: controlled, off
     HMODULE kernel = GetModuleHandleA("kernel32.dll");
     FARPROC found = kernel ? GetProcAddress(kernel, "SetThreadInformation") : NULL;
     set_fn set = NULL;
     if (found) memcpy(&set, &found, sizeof set);
-    if (set && set(GetCurrentThread(), 3 /* ThreadPowerThrottling */, &power, sizeof power)) return "EcoQoS was switched off";
-#endif
-    return NULL;
+    if (set) set(GetCurrentThread(), 3 /* ThreadPowerThrottling */, &power, sizeof power);
 }
+#else
+#define LLM__URGENT ""
+static void llm__os_urgent(void) { }
+#endif
 
 // What systems without texts say of their cores. Windows: the efficiency class of each CPU, the higher the faster, and the first CPU of its
 // core. Apple: how many CPUs a level has, the fastest level is 0, and its name.
@@ -2482,7 +2486,7 @@ static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_
     }
     if (!p || !p->workers) {
         llm__free(h, p);
-        return llm__fail(e, LLM_NO_MEMORY, "no memory for %u worker threads", n);
+        return llm__fail(e, LLM_NO_MEMORY, "no memory for the worker threads");
     }
     p->n_workers = 1;
     p->by_default = n_threads == 0;
@@ -2592,7 +2596,6 @@ static void llm__pool_say_places(const llm__pool *p, llm__text *t) {
 // Pins, and adds to t what became of it. All must hear, also those that will rest.
 static llm_cores llm__pool_pin_all(llm__pool *p, llm__text *t) {
     uint32_t found = UINT32_MAX, astray;
-    const char *instead;
     if (p->hook.for_fn) {
         llm__text_add(t, "; nothing is pinned: the threads are the host's (parallel)");
         return LLM_CORES_ANY;
@@ -2602,8 +2605,7 @@ static llm_cores llm__pool_pin_all(llm__pool *p, llm__text *t) {
         llm__pool_say_places(p, t);
         return LLM_CORES_BIG;
     }
-    instead = llm__os_urgent();
-    if (!LLM__PINS) llm__text_add(t, "; nothing is pinned: the system has no call for it%s%s", instead ? ", " : "", instead ? instead : "");
+    if (!LLM__PINS) llm__text_add(t, "; nothing is pinned: the system has no call for it" LLM__URGENT);
     else if (found == UINT32_MAX) llm__text_add(t, "; nothing is pinned: the system refused CPU %u", (uint32_t)p->places[astray]);
     else llm__text_add(t, "; nothing is pinned: the system ignored the wish, a thread that was sent to CPU %u was on CPU %u",
                        (uint32_t)p->places[astray], found);
@@ -2623,6 +2625,7 @@ static void llm__pool_watch(llm__pool *p, llm_cores asked) {
     llm__pool_rest(p);
 }
 // The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
+// Four system calls for each evaluation: 20 us on a virtual machine, little against the milliseconds of a token.
 static void llm__pool_pin_caller(llm__pool *p) {
     llm__cpus one;
     memset(&one, 0, sizeof one);
