@@ -699,8 +699,10 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #include <windows.h>
 #elif LLM__POSIX
 #include <errno.h>
+#if !defined(__wasi__)
 #include <sys/resource.h>
 #include <sys/time.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 #ifndef LLM_NO_STDIO
