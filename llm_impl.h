@@ -14335,7 +14335,7 @@ static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
         return llm__fail(e, LLM_BAD_ARG, "cores: %d is not a value of llm_cores", (int)d->cores);
     if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);
     if (d->cpu_share > 100) return llm__fail(e, LLM_BAD_ARG, "cpu_share: %u is no percentage", d->cpu_share);
-    if (!(d->host_gb_s < 1e9 && d->host_gb_s > -1e9)) return llm__fail(e, LLM_BAD_ARG, "host_gb_s is not a rate");
+    if ((llm__f64_bits(d->host_gb_s) << 1 >> 53) >= 1023 + 30) return llm__fail(e, LLM_BAD_ARG, "host_gb_s is not a rate");
     if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ)
         return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
     if (d->n_parts && !d->parts) return llm__fail(e, LLM_BAD_ARG, "n_parts is %u but parts is NULL", d->n_parts);
@@ -14407,12 +14407,12 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     o.heap = &m->heap; o.log = &m->log; o.progress = &m->progress; o.clock = &m->clock;
     o.mapping = d.mapping; o.parts = d.parts; o.n_parts = d.n_parts;
     start = llm__now(m);
+    fp = llm__fp_enter();
     llm__memory_look(&memory);
     m->free_bytes = memory.available;
     m->from_path = src->path != NULL;
     if (src->path) m->name_type = llm__name_type_of(src->path);
     if (!d.force && !src->data) { o.most_bytes = memory.physical; o.most_by = memory.physical_by; }
-    fp = llm__fp_enter();
     r = src->path ? llm__gguf_open_path(&m->gguf, src->path, &o, err)
       : src->reader ? llm__gguf_open_reader(&m->gguf, src->reader, &o, err)
       : llm__gguf_open_memory(&m->gguf, src->data, src->bytes, &o, err);
@@ -14559,9 +14559,14 @@ LLM__PUBLIC llm_result llm_plan_reader(const llm_reader *reader, const llm_model
 }
 LLM__PUBLIC size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out, size_t cap) {
     llm_stats_info f;
+    llm__fpenv fp;
+    size_t n;
     if (!plan || (cap && !out)) return 0;
+    fp = llm__fp_enter();
     llm__facts_of_plan(plan, &f);
-    return llm__findings_of(&f, out, cap);
+    n = llm__findings_of(&f, out, cap);
+    llm__fp_leave(fp);
+    return n;
 }
 
 LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
@@ -14768,9 +14773,14 @@ LLM__PUBLIC void llm_stats(const llm_ctx *ctx, llm_stats_info *out) {
 }
 LLM__PUBLIC size_t llm_findings(const llm_ctx *ctx, llm_finding *out, size_t cap) {
     llm_stats_info f = LLM__ZERO;
+    llm__fpenv fp;
+    size_t n;
     if (!ctx || (cap && !out)) return 0;
     llm_stats(ctx, &f);
-    return llm__findings_of(&f, out, cap);
+    fp = llm__fp_enter();
+    n = llm__findings_of(&f, out, cap);
+    llm__fp_leave(fp);
+    return n;
 }
 LLM__PUBLIC size_t llm_report(const llm_ctx *ctx, char *buf, size_t cap) {
     llm_stats_info f = LLM__ZERO;
@@ -14876,6 +14886,7 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     llm_ctx_desc d = LLM__ZERO;
     llm_ctx *c;
     llm_result r;
+    llm__fpenv fp;
     if (!m) {
         if (err && err->code >= 0) llm__fail(err, LLM_BAD_ARG, "the model is NULL");
         return NULL;
@@ -14905,7 +14916,9 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     if (r != LLM_OK) { llm__ctx_free(c); return NULL; }
     llm__facts_no_text(&c->stats);
     llm__facts_build(&c->stats);
+    fp = llm__fp_enter();
     llm__publish(c);
+    llm__fp_leave(fp);
     return c;
 }
 

@@ -597,6 +597,38 @@ static void test_hot(void) {
     CHECK_TEXT(run_hot(0), "none");
 }
 
+// A host may trap every rounding: nothing here may compute in its floating-point environment.
+static void test_hostile_fp(void) {
+#if LLM__X64 && LLM__GNUC
+    static char report[8192];
+    llm_plan_info plan;
+    llm_finding found[4];
+    llm_error e;
+    llm_model *m;
+    llm_ctx *ctx;
+    size_t n, k;
+    llm__fpenv before = llm__fp_get();
+    SECTION("plan, findings and report under a host that traps inexact results");
+    memset(&plan, 0, sizeof plan);
+    tree_begin("explain.tree");
+    tree_file("/proc/meminfo", MEMINFO);
+    tree_file("/proc/pressure/memory", "some avg10=23.75 avg60=1.00 avg300=0.00 total=1\n");
+    tree_file("/sys/class/thermal/thermal_zone0/temp", "41003\n");
+    llm__fp_set(0);
+    m = llm_load("examples/tiny/tiny.gguf", NULL, &e);
+    ctx = llm_open(m, NULL, &e);
+    llm_plan("examples/tiny/tiny.gguf", NULL, NULL, &plan, &e);
+    n = llm_findings_plan(&plan, found, 4);
+    k = llm_findings(ctx, found, 4);
+    llm_report(ctx, report, sizeof report);
+    llm__fp_set(before);
+    CHECK(ctx != NULL && plan.verdict == LLM_FITS && n == 0 && k >= 1 && strstr(report, "23.7 %"));
+    llm_close(ctx);
+    llm_unload(m);
+    tree_end();
+#endif
+}
+
 int main(void) {
     test_memory();
     test_heat();
@@ -610,5 +642,6 @@ int main(void) {
     test_sparse();
     test_stages();
     test_hot();
+    test_hostile_fp();
     return test_done();
 }
