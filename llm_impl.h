@@ -14572,7 +14572,9 @@ LLM__PUBLIC size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out
 LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
     llm_info i;
     uint32_t t;
+    llm__fpenv fp;
     if (!out) return;
+    fp = llm__fp_enter();
     memset(&i, 0, sizeof i);
     i.arch = i.name = i.size_label = i.vocab_type = i.pre_tokenizer = i.text_reason = "";
     i.text_status = LLM_BAD_ARG;
@@ -14591,6 +14593,7 @@ LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
         i.n_types = llm__type_histogram(&m->gguf, i.types, LLM__COUNT(i.types));
         i.has_template = llm__gguf_str(&m->gguf, "tokenizer.chat_template", &s, NULL) == LLM_OK && s.n > 0;
     }
+    llm__fp_leave(fp);
     llm__give_struct(out, &i, out->struct_bytes, sizeof i);
 }
 LLM__PUBLIC size_t llm_meta(const llm_model *m, const char *key, char *buf, size_t cap) {
