@@ -27,7 +27,7 @@ SUITES  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
 all: $(BUILD)/llm
 
-$(BUILD)/llm: examples/llm.c $(LIBRARY)
+$(BUILD)/llm: examples/llm.c $(wildcard examples/*.h) $(LIBRARY)
 	@mkdir -p $(BUILD)
 	$(COMPILE) examples/llm.c -o $@ $(LDLIBS)
 
