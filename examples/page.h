@@ -3,9 +3,9 @@
 
 static const char page_style[] =
     ":root{color-scheme:light dark;--page:#f4f3ef;--card:#fff;--ink:#1b1b19;--soft:#66655f;--line:#e3e1da;--grid:#eceae3;--was:#b9b6ab;"
-    "--good:#1c7c54;--one:#2f6fd6;--two:#e0932f;--three:#7a5bd0;--tint:#eaf1fc;--roof:#f6e3e0;--edge:#c4503f}"
+    "--good:#1c7c54;--one:#2f6fd6;--two:#e0932f;--three:#7a5bd0;--tint:#eaf1fc;--roof:#f6e3e0;--edge:#c4503f;--on:#fff}"
     "@media(prefers-color-scheme:dark){:root{--page:#141413;--card:#1f1f1d;--ink:#f1f0ea;--soft:#a3a198;--line:#34332f;--grid:#2b2a27;"
-    "--was:#6a685f;--good:#4fbf8b;--one:#6ea3f5;--two:#eeb05f;--three:#a48df0;--tint:#1f2a3c;--roof:#34211e;--edge:#e5806f}}"
+    "--was:#6a685f;--good:#4fbf8b;--one:#6ea3f5;--two:#eeb05f;--three:#a48df0;--tint:#1f2a3c;--roof:#34211e;--edge:#e5806f;--on:#141413}}"
     "*{box-sizing:border-box}html{-webkit-text-size-adjust:100%}"
     "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}"
     "main{max-width:1120px;margin:0 auto;padding:28px 16px 40px}"
@@ -21,9 +21,10 @@ static const char page_style[] =
     "break-inside:avoid}"
     ".card>svg{display:block;width:100%;height:auto;max-width:560px;margin:12px auto 0}"
     "svg text{font-family:inherit;font-size:12px;fill:var(--ink)}svg .s{fill:var(--soft);font-size:11px}svg .b{font-weight:650}"
-    "svg .r{text-anchor:end}svg .m{text-anchor:middle}svg .on{fill:#fff;font-size:11px}svg .g{stroke:var(--grid);stroke-width:1}"
+    "svg .r{text-anchor:end}svg .m{text-anchor:middle}svg .on{fill:var(--on);font-size:11px}svg .g{stroke:var(--grid);stroke-width:1}"
     "svg .a{stroke:var(--soft);stroke-width:1}svg .n{font-variant-numeric:tabular-nums}svg .chip{fill:var(--card);font-size:10px;"
     "font-weight:700}svg .h{paint-order:stroke;stroke:var(--card);stroke-width:4px;stroke-linejoin:round}"
+    "@media(max-width:560px){.card{padding:16px 14px 12px}svg text{font-size:14px}svg .s,svg .on{font-size:13px}svg .chip{font-size:11px}}"
     "details{margin-top:0}summary{cursor:pointer;color:var(--soft);font-size:14px;padding:6px 0}.scroll{overflow-x:auto}"
     "table{border-collapse:collapse;font-size:13px;width:100%;font-variant-numeric:tabular-nums}"
     "th,td{text-align:left;padding:6px 14px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}"
@@ -85,7 +86,7 @@ static double round_down(double x) {
     return unit * 5 <= x ? unit * 5 : unit * 2 <= x ? unit * 2 : unit;
 }
 // Ticks are 1, 2, 5, 10 on a logarithmic axis, or 1, 10, 100 where that would be crowded.
-static int crowded(const scale *s) { return s->high > 60 * s->low; }
+static int crowded(const scale *s) { return s->high > 400 * s->low; }
 static double tick_after(const scale *s, double t) {
     if (!s->is_log) return t + round_down((s->high - s->low) / 4);
     return crowded(s) ? t * 10 : round_down(t * 2.51);
@@ -215,9 +216,8 @@ static void page_alone(FILE *f, const doctor *d) {
     }
     if (n == 0) return;
     s = scale_of(low, high, 8, PAGE_W - 60, 1);
-    card_open(f, "Each change alone", "How many times faster than as it is: the median and the range over rounds. In the band it does not "
-              "matter; "
-              "pale is what is within the noise, or was tried once and left for later because another change gains far more.");
+    card_open(f, "Each change alone", "How many times faster than as it is, with the range over rounds. In the band it does not matter; grey "
+              "is within the noise, or was tried once while another change gained far more.");
     svg_open(f, 40.0 * n + 22, "gain of each change alone");
     svg_bar(f, scale_at(&s, 1 / MATTERS), scale_at(&s, MATTERS), 0, 40.0 * n + 2, "grid");
     for (at = tick_first(&s); at < s.high; at = tick_after(&s, at)) {
@@ -255,7 +255,7 @@ static void page_stage_row(FILE *f, const outcome *r, const char *name, double y
     for (k = 0; k < 3; k++) {
         const double w = ms[k] / total * PAGE_W;
         svg_bar(f, x, x + (w > 3 ? w - 2 : w), y + 21, 26, colours[k]);
-        if (w > 60) svg_text(f, x + w / 2, y + 38, "on m", "%s %.0f %%", names[k], 100 * ms[k] / total);
+        if (w > 90) svg_text(f, x + w / 2, y + 38, "on m", "%s %.0f %%", names[k], 100 * ms[k] / total);
         x += w;
     }
 }
@@ -330,7 +330,7 @@ static uint32_t step_sweep(const step *st, double threads[MAX_TRIALS + 1], doubl
     }
     return n;
 }
-static void page_sweep_line(FILE *f, const step *st, const scale *sx, const scale *sy, const char *colour, const char *name) {
+static void page_sweep_line(FILE *f, const step *st, const scale *sx, const scale *sy, const char *colour) {
     double threads[MAX_TRIALS + 1], rates[MAX_TRIALS + 1];
     const uint32_t n = step_sweep(st, threads, rates);
     char rate[32];
@@ -344,7 +344,6 @@ static void page_sweep_line(FILE *f, const step *st, const scale *sx, const scal
                 colour);
         if (n <= 8) svg_text(f, x, y - 9, x > sx->to - 14 ? "r n" : "m n", "%s", rate_text(rates[i], rate, sizeof rate));
     }
-    if (name && n) svg_text(f, scale_at(sx, threads[0]) + 8, scale_at(sy, rates[0]) + 18, "s", "%s", name);
 }
 static void page_sweep(FILE *f, const doctor *d) {
     const step *first = NULL, *last = NULL;
@@ -367,15 +366,21 @@ static void page_sweep(FILE *f, const doctor *d) {
     sy = scale_of(0, high * 1.08, 190, 8, 0);
     card_open(f, "Threads", "Tokens per second by the number of threads; this machine has %u CPU%s.", (unsigned)cpus_online(),
               cpus_online() == 1 ? "" : "s");
-    svg_open(f, 228, "tokens per second by threads");
+    svg_open(f, first == last ? 228 : 250, "tokens per second by threads");
     for (at = tick_first(&sy); at < sy.high; at = tick_after(&sy, at)) {
         svg_line(f, 40, scale_at(&sy, at), PAGE_W - 4, scale_at(&sy, at), "g");
         svg_text(f, 34, scale_at(&sy, at) + 4, "s r n", "%g", at);
     }
     for (at = 1; at <= most; at += most > 16 ? 4 : most > 8 ? 2 : 1) svg_text(f, scale_at(&sx, at), 206, "s m n", "%g", at);
     svg_text(f, (sx.from + sx.to) / 2, 224, "s m", "threads");
-    if (first != last) page_sweep_line(f, first, &sx, &sy, "was", "as it is");
-    page_sweep_line(f, last, &sx, &sy, first == last ? "one" : "good", first == last ? NULL : "after the repairs");
+    page_sweep_line(f, first, &sx, &sy, first == last ? "one" : "was");
+    if (first != last) {
+        page_sweep_line(f, last, &sx, &sy, "good");
+        svg_bar(f, 54, 64, 237, 10, "was");
+        svg_text(f, 70, 246, "s", "as it is");
+        svg_bar(f, 160, 170, 237, 10, "good");
+        svg_text(f, 176, 246, "s", "after repairs");
+    }
     card_close(f);
 }
 
