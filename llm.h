@@ -446,10 +446,11 @@ typedef struct llm_stats_info {  /* grows only at its end */
     double   preempted_per_token;          /* times that another program took a thread's CPU away */
     /* stages, besides open, parse, vocab, prefill and first token */
     double   map_ms;             /* mapping, or reading, the weights: part of open_ms */
+    double   bind_ms;            /* network, kernels, threads: what load_ms has besides open, parse and vocab */
     double   first_touch_ms;     /* bringing a mapped model's pages in before the first evaluation */
     double   decode_p50_ms, decode_p90_ms, decode_p99_ms;           /* of all single tokens since llm_open, within 5 % */
     /* 5: heat and power */
-    double   burst_tok_s, recent_tok_s;    /* the fastest 16 tokens in a row since llm_open, and the last 16 */
+    double   burst_gb_s, recent_gb_s;      /* decode_gb_s of the fastest 16 tokens in a row since llm_open, and of the last 16 */
     uint32_t burst_mhz, cpu_mhz, cpu_mhz_max;      /* clock of the fastest core during those, now, and at most */
     double   temperature_c;      /* of the hottest zone */
     const char *power_mode;      /* "low-power", "balanced", "performance", ...; "" unknown */

@@ -20,7 +20,7 @@
 //   tokenizer  text <-> tokens
 //   template   messages -> prompt text
 //   sampler    logits -> token
-//   diagnosis  what was obtained, and whether the promise of bits holds
+//   diagnosis  what was obtained, whether the promise of bits holds, the roofline, causes of slowness, the plan, the report
 //   public     the functions of llm.h, thin
 //
 // To add a stored type: a row and a card in formats; it is then right on every CPU. To make it fast: an unpack in the instruction
@@ -276,6 +276,13 @@ static size_t llm__str_find(llm__str a, const char *needle) {
         if (memcmp(a.p + i, needle, n) == 0) return i;
     return LLM_FAILED;
 }
+static bool llm__has(const char *text, const char *part) { return llm__str_find(llm__str_of(text), part) != LLM_FAILED; }
+// How far to the first c, or to the end.
+static size_t llm__until(const char *s, char c) {
+    size_t n = 0;
+    while (s[n] && s[n] != c) n++;
+    return n;
+}
 
 // GGUF is little-endian and nothing in it need be aligned: no typed pointer is ever formed on file data.
 static uint16_t llm__le16(const void *p) {
@@ -377,8 +384,9 @@ static float llm__fma(float a, float b, float c) {
     X(LLM_TOO_BIG,      "it does not fit the memory there is")                                 \
     X(LLM_BAD_GRAMMAR,  "the grammar is not understood")
 
-// Formatting for sentences: %s char*, %v llm__str*, %u uint32_t, %U uint64_t, %d int, %x uint32_t, %%. Bytes that are not printable
-// ASCII and not part of valid-looking UTF-8 come out as '?', so that a hostile name cannot play with a terminal.
+// Formatting for sentences: %s char*, %v llm__str*, %u uint32_t, %U uint64_t, %d int, %x uint32_t, %X uint64_t in 16 hexadecimal digits,
+// %f double with one decimal, %B uint64_t bytes as a size, %%. Bytes that are not printable ASCII and not part of valid-looking UTF-8 come
+// out as '?', so that a hostile name cannot play with a terminal.
 typedef struct llm__text { char *p; size_t n, cap; } llm__text;        // n may exceed cap: the length needed
 
 static void llm__text_byte(llm__text *t, char c) {
@@ -399,6 +407,32 @@ static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
     do digits[n++] = "0123456789abcdef"[v % base]; while (v /= base);
     while (n) llm__text_byte(t, digits[--n]);
 }
+static void llm__text_real(llm__text *t, double v, int decimals) {
+    uint64_t unit = 1, n;
+    if (!(v < 1e15 && v > -1e15)) { llm__text_byte(t, '?'); return; }
+    if (v < 0.0) { llm__text_byte(t, '-'); v = -v; }
+    for (; decimals > 0; decimals--) unit *= 10;
+    n = (uint64_t)(v * (double)unit + 0.5);
+    llm__text_u64(t, n / unit, 10);
+    for (n %= unit; unit > 1; n %= unit) {
+        if (decimals++ == 0) llm__text_byte(t, '.');
+        unit /= 10;
+        llm__text_byte(t, (char)('0' + n / unit));
+    }
+}
+// "640 MB": three digits, powers of 1000.
+static void llm__text_size(llm__text *t, uint64_t bytes) {
+    static const char *const units[] = { " B", " kB", " MB", " GB", " TB" };
+    double v = (double)bytes;
+    size_t i = 0;
+    for (; v >= 999.5 && i + 1 < LLM__COUNT(units); i++) v /= 1000.0;
+    llm__text_real(t, v, i == 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2);
+    llm__text_bytes(t, units[i], strlen(units[i]));
+}
+static void llm__text_hex64(llm__text *t, uint64_t v) {
+    int shift;
+    for (shift = 60; shift >= 0; shift -= 4) llm__text_byte(t, "0123456789abcdef"[v >> shift & 15u]);
+}
 static void llm__text_args(llm__text *t, const char *format, va_list args) {
     const char *f;
     for (f = format; *f; f++) {
@@ -409,6 +443,9 @@ static void llm__text_args(llm__text *t, const char *format, va_list args) {
         case 'u': llm__text_u64(t, va_arg(args, uint32_t), 10); break;
         case 'U': llm__text_u64(t, va_arg(args, uint64_t), 10); break;
         case 'x': llm__text_u64(t, va_arg(args, uint32_t), 16); break;
+        case 'X': llm__text_hex64(t, va_arg(args, uint64_t)); break;
+        case 'f': llm__text_real(t, va_arg(args, double), 1); break;
+        case 'B': llm__text_size(t, va_arg(args, uint64_t)); break;
         case 'd': {
             int64_t v = va_arg(args, int);
             if (v < 0) llm__text_byte(t, '-');
@@ -476,6 +513,7 @@ static void llm__log(const llm_logger *log, int level, const char *format, ...) 
 typedef struct llm__heap {
     llm_allocator a;                   // a.alloc_fn NULL = the built-in one
     uint64_t *n_allocs;                // counts requests; its owner is the only thread that asks here. NULL = nobody counts
+    uint64_t *n_bytes;                 // likewise what is allocated now
 } llm__heap;
 
 #define LLM__HEAD 64
@@ -512,12 +550,14 @@ static void *llm__alloc_bytes(const llm__heap *h, uint64_t bytes) {
         p += (64 - ((uintptr_t)p & 63)) & 63;
     }
     memcpy(p - LLM__HEAD, &b, sizeof b);
+    if (h->n_bytes) *h->n_bytes += b.bytes;
     return p;
 }
 static void llm__free(const llm__heap *h, void *p) {
     llm__block b;
     if (!p) return;
     memcpy(&b, (uint8_t *)p - LLM__HEAD, sizeof b);
+    if (h->n_bytes) *h->n_bytes -= b.bytes;
     if (h->a.free_fn) h->a.free_fn(h->a.user, b.base, b.bytes);
     else llm__sys_free(b.base);
 }
@@ -624,6 +664,8 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #include <windows.h>
 #elif LLM__POSIX
 #include <errno.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #ifndef LLM_NO_STDIO
@@ -649,7 +691,7 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #endif
 #if LLM__HAS_NEON && defined(__linux__)
 #include <sys/auxv.h>
-#elif LLM__HAS_NEON && defined(__APPLE__)
+#elif defined(__APPLE__)
 #include <sys/sysctl.h>
 #endif
 #elif !defined(LLM_NO_STDIO)
@@ -920,7 +962,7 @@ static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void
     return llm__fail(e, LLM_UNSUPPORTED, "this build has no file access (LLM_NO_STDIO)");
 }
 static bool llm__os_file_changed(const llm__os_file *f) { (void)f; return false; }
-static bool llm__os_file_is_remote(const llm__os_file *f) { (void)f; return false; }
+static const char *llm__os_file_system(const llm__os_file *f) { (void)f; return ""; }
 static void llm__os_file_close(llm__os_file *f) { (void)f; }
 
 #elif LLM__WIN32
@@ -975,9 +1017,9 @@ static bool llm__os_file_changed(const llm__os_file *f) {
     uint64_t size, stamp;
     return !llm__os_file_stat(f->handle, &size, &stamp) || size != f->size || stamp != f->stamp;
 }
-static bool llm__os_file_is_remote(const llm__os_file *f) {
+static const char *llm__os_file_system(const llm__os_file *f) {
     uint64_t info[64];                                                    // FILE_REMOTE_PROTOCOL_INFO; the query fails for local files
-    return GetFileInformationByHandleEx(f->handle, (FILE_INFO_BY_HANDLE_CLASS)13, info, sizeof info) != 0;
+    return GetFileInformationByHandleEx(f->handle, (FILE_INFO_BY_HANDLE_CLASS)13, info, sizeof info) ? "network" : "";
 }
 static void llm__os_file_close(llm__os_file *f) {
     if (f->opened) CloseHandle(f->handle);
@@ -1074,26 +1116,26 @@ static bool llm__os_file_changed(const llm__os_file *f) {
     int why;
     return !llm__os_file_stat(f->fd, &size, &stamp, &why) || size != f->size || stamp != f->stamp;
 }
-// Touching a mapped page of these costs a message to another process or machine.
-static bool llm__os_file_is_remote(const llm__os_file *f) {
+// The name of a file system on which touching a mapped page costs a message to another process or machine; "" on others.
+static const char *llm__os_file_system(const llm__os_file *f) {
 #if defined(__linux__)
-    static const uint32_t remote[] = {
-        0x65735546u /* FUSE */, 0x5dca2df5u /* sdcardfs */, 0x6969u /* NFS */, 0xff534d42u /* CIFS */, 0xfe534d42u /* SMB2 */,
-        0x517bu /* SMB */, 0x01021997u /* 9P */, 0x5346414fu /* AFS */, 0x00c36400u /* Ceph */, 0x73757245u /* Coda */,
-        0x786f4256u /* vboxsf */, 0x0bd00bd0u /* Lustre */
+    static const struct { uint32_t magic; const char *name; } remote[] = {
+        { 0x65735546u, "FUSE" }, { 0x5dca2df5u, "sdcardfs" }, { 0x6969u, "NFS" }, { 0xff534d42u, "CIFS" }, { 0xfe534d42u, "SMB2" },
+        { 0x517bu, "SMB" }, { 0x01021997u, "9P" }, { 0x5346414fu, "AFS" }, { 0x00c36400u, "Ceph" }, { 0x73757245u, "Coda" },
+        { 0x786f4256u, "vboxsf" }, { 0x0bd00bd0u, "Lustre" }
     };
     struct statfs s;
     size_t i;
-    if (fstatfs(f->fd, &s)) return false;
+    if (fstatfs(f->fd, &s)) return "";
     for (i = 0; i < LLM__COUNT(remote); i++)
-        if ((uint32_t)s.f_type == remote[i]) return true;
-    return false;
+        if ((uint32_t)s.f_type == remote[i].magic) return remote[i].name;
+    return "";
 #elif defined(__APPLE__)
     struct statfs s;
-    return fstatfs(f->fd, &s) == 0 && !(s.f_flags & MNT_LOCAL);
+    return fstatfs(f->fd, &s) == 0 && !(s.f_flags & MNT_LOCAL) ? "network" : "";
 #else
     (void)f;
-    return false;
+    return "";
 #endif
 }
 static void llm__os_file_close(llm__os_file *f) {
@@ -1125,13 +1167,84 @@ static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void
     return llm__ok(e);
 }
 static bool llm__os_file_changed(const llm__os_file *f) { (void)f; return false; }
-static bool llm__os_file_is_remote(const llm__os_file *f) { (void)f; return false; }
+static const char *llm__os_file_system(const llm__os_file *f) { (void)f; return ""; }
 static void llm__os_file_close(llm__os_file *f) {
     if (f->handle) fclose(f->handle);
     f->handle = NULL;
 }
 
 #endif
+
+// ---- what the process has used so far
+
+typedef struct llm__os_usage {
+    uint64_t cpu_us;                   // of all its threads
+    uint64_t major_faults, minor_faults;
+    uint64_t preempted;                // times that a thread lost its CPU before it wanted to wait
+    uint64_t peak_rss;
+} llm__os_usage;
+
+static void llm__os_usage_now(llm__os_usage *u) {
+    memset(u, 0, sizeof *u);
+#if LLM__WIN32
+    {
+        FILETIME created, ended, kernel, user;
+        if (GetProcessTimes(GetCurrentProcess(), &created, &ended, &kernel, &user))
+            u->cpu_us = (((uint64_t)kernel.dwHighDateTime << 32 | kernel.dwLowDateTime) +
+                         ((uint64_t)user.dwHighDateTime << 32 | user.dwLowDateTime)) / 10;
+    }
+#elif LLM__POSIX && !defined(__wasi__)
+    {
+        struct rusage r;
+        if (getrusage(RUSAGE_SELF, &r)) return;
+        u->cpu_us = (uint64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000u + (uint64_t)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+        u->major_faults = (uint64_t)r.ru_majflt;
+        u->minor_faults = (uint64_t)r.ru_minflt;
+        u->preempted = (uint64_t)r.ru_nivcsw;
+#if defined(__APPLE__)
+        u->peak_rss = (uint64_t)r.ru_maxrss;
+#else
+        u->peak_rss = (uint64_t)r.ru_maxrss * 1024u;
+#endif
+    }
+#endif
+}
+// The memory of the machine, for systems without /proc; 0 = unknown.
+static void llm__os_memory(uint64_t *total, uint64_t *available) {
+#if LLM__WIN32
+    MEMORYSTATUSEX m;
+    m.dwLength = sizeof m;
+    if (!GlobalMemoryStatusEx(&m)) return;
+    *total = m.ullTotalPhys;
+    *available = m.ullAvailPhys;
+#elif defined(__APPLE__)
+    uint64_t v = 0;
+    size_t n = sizeof v;
+    if (sysctlbyname("hw.memsize", &v, &n, NULL, 0) == 0) *total = v;
+    (void)available;
+#else
+    (void)total; (void)available;
+#endif
+}
+// A power-saving mode and running from a battery, where a call tells it.
+static void llm__os_power(const char **mode, bool *on_battery) {
+#if LLM__WIN32
+    SYSTEM_POWER_STATUS s;
+    if (!GetSystemPowerStatus(&s)) return;
+    *on_battery = s.ACLineStatus == 0;
+    if (((const BYTE *)&s)[3] == 1) *mode = "low-power";                  // SystemStatusFlag, Reserved1 in older headers: battery saver
+#else
+    (void)mode; (void)on_battery;
+#endif
+}
+// The address space that the process may take, or UINT64_MAX.
+static uint64_t llm__os_address_space(void) {
+#if LLM__POSIX && !defined(__wasi__) && defined(RLIMIT_AS)
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return (uint64_t)limit.rlim_cur;
+#endif
+    return sizeof(void *) > 4 ? UINT64_MAX : LLM__WIN32 ? 0x80000000u : 0xc0000000u;
+}
 
 // ---- small texts of the system, such as /proc/meminfo
 
@@ -1225,6 +1338,24 @@ static void llm__os_unmap(llm__os_map *m) {
     memset(m, 0, sizeof *m);
 }
 #endif
+// Bytes of the mapping that are in memory, as the system tells it.
+static uint64_t llm__os_map_resident(const llm__os_map *m) {
+#if !defined(LLM_NO_MMAP) && defined(__linux__) && defined(SYS_mincore)
+    const size_t page = llm__os_map_grain();
+    uint8_t in[1024];
+    uint64_t n = 0;
+    size_t at, i;
+    for (at = 0; at < m->base_bytes; at += page * sizeof in) {
+        const size_t bytes = LLM__MIN(m->base_bytes - at, page * sizeof in);
+        if (syscall(SYS_mincore, (uint8_t *)m->base + at, bytes, in)) return 0;
+        for (i = 0; i < (bytes + page - 1) / page; i++) n += in[i] & 1;
+    }
+    return LLM__MIN(n * page, (uint64_t)m->base_bytes);
+#else
+    (void)m;
+    return 0;
+#endif
+}
 
 // ---- threads, and sleeping until a word changes
 
@@ -1405,22 +1536,194 @@ static void llm__os_wake_all(llm__os_event *ev, llm__atomic32 *word) {
 //            it is text under one root, so that the tests can feed it trees of real devices; elsewhere a few calls of platform's. Each
 //            fact may be missing, and a missing one is 0, never a guess.
 
-// The number at the start of a text of its own, such as cpufreq/cpuinfo_max_freq.
+static uint64_t llm__machine_number(const char *p) {
+    uint64_t v = 0;
+    for (; *p >= '0' && *p <= '9' && v < UINT64_MAX / 10 - 9; p++) v = v * 10 + (uint64_t)(*p - '0');
+    return v;
+}
+// The number that a text of its own begins with, such as cpufreq/cpuinfo_max_freq.
 static bool llm__machine_u64(const char *path, uint64_t *out) {
     char buf[32];
-    const char *p = buf;
-    uint64_t v = 0;
-    if (!llm__os_text(path, buf, sizeof buf) || *p < '0' || *p > '9') return false;
-    for (; *p >= '0' && *p <= '9'; p++) v = v * 10 + (uint64_t)(*p - '0');
-    *out = v;
+    if (!llm__os_text(path, buf, sizeof buf) || buf[0] < '0' || buf[0] > '9') return false;
+    *out = llm__machine_number(buf);
     return true;
+}
+// What follows `key` where a line begins with it, past blanks; NULL: no line does.
+static const char *llm__machine_line(const char *text, const char *key) {
+    const size_t n = strlen(key);
+    while (*text) {
+        if (llm__str_starts(llm__str_of(text), key)) {
+            for (text += n; *text == ' ' || *text == '\t'; text++) { }
+            return text;
+        }
+        while (*text && *text++ != '\n') { }
+    }
+    return NULL;
+}
+// "MemTotal:   16384 kB", in bytes; 0 without such a line.
+static uint64_t llm__machine_kb(const char *text, const char *key) {
+    const char *p = llm__machine_line(text, key);
+    return p ? llm__machine_number(p) * 1024u : 0;
 }
 
 // ---- cores ----
 
 // ---- memory ----
 
+typedef struct llm__memory {           // bytes; 0 = unknown
+    uint64_t total, available;         // of the machine
+    uint64_t limit;                    // what this process may have at most, by whatever is narrowest
+    const char *limit_by;
+    uint64_t physical;                 // likewise without limits of the address space: what weights may come to
+    const char *physical_by;
+    uint64_t swap_total, swap_used;
+    bool swap_is_zram;
+    double pressure_pct;               // PSI: the time of the last ten seconds in which some task waited for memory
+    uint64_t file_resident, anonymous, swapped, peak_rss, address_space, major_faults;      // of this process
+} llm__memory;
+
+static void llm__memory_narrow(llm__memory *m, uint64_t limit, uint64_t used, const char *by) {
+    const uint64_t left = limit > used ? limit - used : 0;
+    if (!m->limit || limit < m->limit) { m->limit = limit; m->limit_by = by; }
+    m->available = m->available ? LLM__MIN(m->available, left) : left;
+}
+// One control group: `most` may say "max". Pages of files that it has in memory can be dropped for others.
+static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, const char *most, const char *used, const char *file_key) {
+    char name[400], stat[4096];
+    uint64_t limit, now = 0;
+    const char *p;
+    llm__format(name, sizeof name, "%s%v/%s", dir, &path, most);
+    if (!llm__machine_u64(name, &limit) || limit >> 60) return;
+    llm__format(name, sizeof name, "%s%v/%s", dir, &path, used);
+    llm__machine_u64(name, &now);
+    llm__format(name, sizeof name, "%s%v/memory.stat", dir, &path);
+    llm__os_text(name, stat, sizeof stat);
+    p = llm__machine_line(stat, file_key);
+    if (p) now -= LLM__MIN(now, llm__machine_number(p));
+    llm__memory_narrow(m, limit, now, "cgroup");
+}
+// The group of this process and those above it; version 2 has one tree, version 1 one for memory. In a container the path may not be
+// visible, and its root is the group.
+static void llm__memory_groups(llm__memory *m) {
+    char text[2048];
+    const char *p;
+    llm__str path;
+    size_t one, n = llm__os_text("/proc/self/cgroup", text, sizeof text);
+    bool two;
+    one = llm__str_find(llm__str_n(text, n), ":memory:");
+    two = one == LLM_FAILED;
+    p = two ? llm__machine_line(text, "0::") : text + one + 8;
+    if (!p) return;
+    path = llm__str_n(p, llm__until(p, '\n'));
+    for (;;) {
+        while (path.n && path.p[path.n - 1] == '/') path.n--;
+        if (two) {
+            llm__memory_group(m, "/sys/fs/cgroup", path, "memory.max", "memory.current", "file ");
+            llm__memory_group(m, "/sys/fs/cgroup", path, "memory.high", "memory.current", "file ");
+        } else {
+            llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
+        }
+        if (!path.n) return;
+        while (path.n && path.p[path.n - 1] != '/') path.n--;
+    }
+}
+static void llm__memory_pressure(llm__memory *m) {
+    char text[256];
+    const char *p = llm__os_text("/proc/pressure/memory", text, sizeof text) ? llm__machine_line(text, "some avg10=") : NULL;
+    if (!p) return;
+    m->pressure_pct = (double)llm__machine_number(p);
+    p += llm__until(p, '.');
+    if (p[0] == '.' && p[1] >= '0' && p[1] <= '9') m->pressure_pct += (p[1] - '0') * 0.1;
+}
+static void llm__memory_look(llm__memory *m) {
+    char text[4096];
+    llm__os_usage usage;
+    const uint64_t space = llm__os_address_space();
+    memset(m, 0, sizeof *m);
+    m->limit_by = "";
+    llm__os_usage_now(&usage);
+    m->peak_rss = usage.peak_rss;
+    m->major_faults = usage.major_faults;
+    if (llm__os_text("/proc/meminfo", text, sizeof text)) {
+        m->total = llm__machine_kb(text, "MemTotal:");
+        m->available = llm__machine_kb(text, "MemAvailable:");
+        m->swap_total = llm__machine_kb(text, "SwapTotal:");
+        m->swap_used = m->swap_total - LLM__MIN(m->swap_total, llm__machine_kb(text, "SwapFree:"));
+    } else {
+        llm__os_memory(&m->total, &m->available);
+    }
+    if (llm__os_text("/proc/self/status", text, sizeof text)) {
+        m->file_resident = llm__machine_kb(text, "RssFile:");
+        m->anonymous = llm__machine_kb(text, "RssAnon:");
+        m->swapped = llm__machine_kb(text, "VmSwap:");
+        m->address_space = llm__machine_kb(text, "VmSize:");
+        m->peak_rss = LLM__MAX(llm__machine_kb(text, "VmHWM:"), 0u);
+    }
+    m->swap_is_zram = llm__os_text("/proc/swaps", text, sizeof text) && llm__has(text, "zram");
+    llm__memory_pressure(m);
+    m->limit = m->total;
+    m->limit_by = m->total ? "RAM" : "";
+    llm__memory_groups(m);
+    m->physical = m->limit;
+    m->physical_by = m->limit_by;
+    if (space != UINT64_MAX && (!m->limit || space < m->limit))
+        llm__memory_narrow(m, space, m->address_space, sizeof(void *) > 4 ? "ulimit -v" : "address space");
+}
+
 // ---- heat and power ----
+
+typedef struct llm__heat {
+    uint32_t mhz, mhz_max;             // of the fastest core: now, and at most; 0 = unknown
+    double celsius;                    // of the hottest zone
+    const char *mode;                  // "" = unknown
+    bool on_battery;
+} llm__heat;
+
+static void llm__heat_clock(llm__heat *h) {
+    char path[96];
+    uint64_t khz;
+    uint32_t cpu, missing = 0;
+    for (cpu = 0; cpu < 64 && missing < 8; cpu++) {                       // some may be offline; many machines have no cpufreq at all
+        llm__format(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
+        if (!llm__machine_u64(path, &khz)) { missing++; continue; }
+        missing = 0;
+        h->mhz = LLM__MAX(h->mhz, (uint32_t)(khz / 1000));
+        llm__format(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/cpuinfo_max_freq", cpu);
+        if (llm__machine_u64(path, &khz)) h->mhz_max = LLM__MAX(h->mhz_max, (uint32_t)(khz / 1000));
+    }
+}
+static void llm__heat_zones(llm__heat *h) {
+    char path[64], text[32];
+    uint32_t zone;
+    for (zone = 0; zone < 64; zone++) {
+        uint64_t milli;
+        llm__format(path, sizeof path, "/sys/class/thermal/thermal_zone%u/temp", zone);
+        if (!llm__os_text(path, text, sizeof text)) return;
+        milli = llm__machine_number(text);
+        if (milli < 150000) h->celsius = LLM__MAX(h->celsius, (double)milli * 0.001);      // some sensors show nonsense
+    }
+}
+static void llm__heat_power(llm__heat *h) {
+    static const char *const modes[] = { "low-power", "quiet", "cool", "balanced-performance", "balanced", "performance" };
+    static const char *const batteries[] = { "BAT0", "BAT1", "battery", "BATT", "CMB0", "macsmc-battery" };
+    char path[64], text[32];
+    size_t i;
+    if (llm__os_text("/sys/firmware/acpi/platform_profile", text, sizeof text))
+        for (i = 0; i < LLM__COUNT(modes); i++)
+            if (llm__str_is(llm__str_n(text, llm__until(text, '\n')), modes[i])) h->mode = modes[i];
+    for (i = 0; i < LLM__COUNT(batteries); i++) {
+        llm__format(path, sizeof path, "/sys/class/power_supply/%s/status", batteries[i]);
+        if (llm__os_text(path, text, sizeof text) && llm__has(text, "Discharging")) h->on_battery = true;
+    }
+}
+static void llm__heat_look(llm__heat *h) {
+    memset(h, 0, sizeof *h);
+    h->mode = "";
+    llm__heat_clock(h);
+    llm__heat_zones(h);
+    llm__heat_power(h);
+    llm__os_power(&h->mode, &h->on_battery);
+}
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>pool     Worker threads and the fork-join. The caller never waits for a worker that has not begun: it takes over the parts of those
@@ -1521,12 +1824,16 @@ static void llm__pool_free(llm__pool *p, const llm__heap *h) {
     llm__free(h, p);
 }
 
-// n_threads 0: one for each CPU that this process may use. Threads that cannot be started are left out: n_workers tells.
+// n_threads 0: one for each CPU that this process may use.
+static uint32_t llm__pool_n(uint32_t n_threads) {
+    const uint32_t n = n_threads ? n_threads : llm__os_n_cores();
+    return LLM__MIN(n, LLM__MAX_WORKERS);
+}
+// Threads that cannot be started are left out: n_workers tells.
 static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_threads, const llm_parallel *hook, llm_error *e) {
     llm__pool *p = (llm__pool *)llm__alloc_zero(h, 1, sizeof *p);
-    uint32_t i, n = n_threads ? n_threads : llm__os_n_cores();
+    uint32_t i, n = llm__pool_n(n_threads);
     *out = NULL;
-    n = LLM__MIN(n, LLM__MAX_WORKERS);
     if (!LLM__ATOMICS && hook && hook->for_fn) {
         llm__free(h, p);
         return llm__fail(e, LLM_UNSUPPORTED, "this build has no atomics: the host's threads cannot be used (parallel)");
@@ -2565,6 +2872,7 @@ typedef struct llm__gguf_shard {
     const uint8_t *base;               // the whole file, if it lies in memory
     llm__os_map map, *maps;
     uint8_t *head, *data;              // copies of the directory and of the data section, if it does not
+    uint64_t head_bytes;
 } llm__gguf_shard;
 
 typedef struct llm__gguf {
@@ -2577,7 +2885,9 @@ typedef struct llm__gguf {
     uint32_t n_shards, version;
     uint64_t alignment, file_bytes, weight_bytes;
     llm_mapping mapping;               // obtained. Bytes of the host's count as mapped: nothing was copied
-    double open_ms, parse_ms;          // open: opening, mapping, reading
+    const char *mapping_reason, *file_system;      // why so; as llm__os_file_system
+    uint64_t fingerprint;              // of the directories and sizes of all shards
+    double open_ms, map_ms, parse_ms;  // open: opening, mapping, reading; map: what of it was mapping or reading
 } llm__gguf;
 
 typedef struct llm__gguf_options {     // heap is required, the other pointers may be NULL
@@ -2589,6 +2899,9 @@ typedef struct llm__gguf_options {     // heap is required, the other pointers m
     const llm_reader *parts;
     uint32_t n_parts;
     bool any_type;                     // list tensors whose stored type has no card, too
+    bool directory_only;               // no tensor gets its data, and the file is not mapped
+    uint64_t most_bytes;               // of weights; LLM_TOO_BIG if there are more                              (0 = no limit)
+    const char *most_by;               // who limits them
 } llm__gguf_options;
 
 #define LLM__GGUF_MAX_NAME    65535u           // bytes of a key or a tensor name
@@ -2805,6 +3118,19 @@ static llm_result llm__gguf_no_memory(llm_error *e, uint64_t bytes, const char *
     return llm__fail(e, LLM_NO_MEMORY, "no memory for the %U bytes of %s", bytes, what);
 }
 // The first `here` of `size` bytes. LLM_AGAIN: *need bytes are needed at least.
+// Tells files apart, not forgers: two multiplications for every 16 bytes, 5 GB/s, so that a vocabulary of megabytes costs a millisecond.
+static uint64_t llm__gguf_fingerprint(const uint8_t *p, size_t n, uint64_t h) {
+    uint64_t a = h ^ 0x9e3779b97f4a7c15u, b = n;
+    for (; n >= 16; p += 16, n -= 16) {
+        a = (a ^ llm__le64(p)) * 0xff51afd7ed558ccdu;
+        b = (b ^ llm__le64(p + 8)) * 0xc4ceb9fe1a85ec53u;
+        a ^= a >> 32;
+        b ^= b >> 32;
+    }
+    for (; n; p++, n--) a = (a ^ *p) * 0xff51afd7ed558ccdu;
+    a = (a ^ a >> 33 ^ b) * 0xc4ceb9fe1a85ec53u;
+    return a ^ a >> 33;
+}
 static llm_result llm__gguf_parse(llm__gguf *g, llm__gguf_shard *s, const uint8_t *bytes, uint64_t here, uint64_t *need, llm_error *e) {
     llm__cursor c = LLM__ZERO;
     uint64_t n_tensors = 0, n_kv = 0;
@@ -2830,6 +3156,7 @@ static llm_result llm__gguf_parse(llm__gguf *g, llm__gguf_shard *s, const uint8_
     r = llm__gguf_walk(&c, g, n_tensors, n_kv, e);
     s->n_tensors = n_tensors;
     s->data_at = (uint64_t)(c.at - bytes);                              // to be aligned once the alignment is known
+    g->fingerprint = llm__gguf_fingerprint(bytes, (size_t)s->data_at, s->size);
     return r;
 }
 
@@ -3098,6 +3425,7 @@ static llm_result llm__gguf_read_directory(llm__gguf *g, llm__gguf_shard *s, llm
         if (here) memcpy(more, s->head, (size_t)here);
         llm__free(g->heap, s->head);
         s->head = more;
+        s->head_bytes = need;
         r = llm__gguf_fetch(s, here, more + here, need - here, w, false, e);
         if (r != LLM_OK) return r;
         here = need;
@@ -3148,23 +3476,34 @@ static bool llm__gguf_is_piece(llm__str path) {
 static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, const char *path, const llm__gguf_options *o,
                                             llm_error *e) {
     bool remote;
+    uint64_t began;
     llm_result r = llm__os_file_open(&s->file, path, e);
     if (r != LLM_OK) return r;
     s->has_file = true;
     s->size = s->file.size;
     if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the file is empty");
-    remote = llm__os_file_is_remote(&s->file);
+    g->file_system = llm__os_file_system(&s->file);
+    remote = g->file_system[0] != 0;
+    g->mapping_reason = o->mapping == LLM_READ ? "asked for" : remote ? "the file system is remote" : "";
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
         g->mapping = LLM_READ;
         return LLM_OK;
     }
     if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
+    if (o->directory_only) return LLM_OK;
+    began = llm__now_us(o->clock);
     r = llm__os_map_file(&s->map, &s->file, 0, s->size, e);
+    g->map_ms += (double)(llm__now_us(o->clock) - began) * 0.001;
     s->base = s->map.data;
     s->singly = r == LLM_NO_MEMORY;
-    if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) g->mapping = LLM_READ;
-    else if (r != LLM_OK && !s->singly) return r;
+    if (s->singly) g->mapping_reason = "tensor by tensor: the whole file has no room in the address space";
+    if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) {
+        g->mapping = LLM_READ;
+        g->mapping_reason = "the system cannot map it";
+    } else if (r != LLM_OK && !s->singly) {
+        return r;
+    }
     return LLM_OK;
 }
 static llm_result llm__gguf_shard_open_reader(llm__gguf_shard *s, const llm_reader *r, llm_error *e) {
@@ -3235,6 +3574,7 @@ static llm_result llm__gguf_add_shard(llm__gguf *g, uint32_t i, llm__gguf_work *
     if (r == LLM_OK && part.n_tensors > LLM__GGUF_MAX_TENSORS - g->n_tensors)
         r = llm__fail(e, LLM_BAD_FILE, "more than %u tensors in all", LLM__GGUF_MAX_TENSORS);
     if (r == LLM_OK) r = llm__gguf_append(g, &part, i, e);
+    g->fingerprint = (g->fingerprint ^ part.fingerprint) * 0x9e3779b97f4a7c15u;
     llm__gguf_close(&part);
     return r;
 }
@@ -3334,6 +3674,16 @@ static llm_result llm__gguf_read_weights(llm__gguf *g, llm__gguf_shard *s, llm__
     s->has_file = false;
     return LLM_OK;
 }
+// The bytes of one tensor of a directory, wherever they are.
+static llm_result llm__gguf_tensor_bytes(const llm__gguf *g, const llm__gguf_tensor *t, uint8_t *dst, llm_error *e) {
+    const llm__gguf_shard *s = &g->shards[t->shard];
+    llm__gguf_options o = LLM__ZERO;
+    llm__gguf_work w = LLM__ZERO;
+    w.o = &o;
+    if (!s->base) return llm__gguf_fetch(s, s->data_at + t->offset, dst, t->n_bytes, &w, false, e);
+    memcpy(dst, s->base + (size_t)(s->data_at + t->offset), (size_t)t->n_bytes);
+    return LLM_OK;
+}
 static bool llm__gguf_must_read(const llm__gguf_shard *s) { return !s->base && !s->singly; }
 
 static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
@@ -3372,11 +3722,15 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
     if (r == LLM_OK) r = llm__gguf_check_split(g, path, o, &count, e);
     if (r == LLM_OK && count > 1) r = llm__gguf_open_others(g, path, count, &w, e);
     if (r == LLM_OK) r = llm__gguf_check_names(g, e);
-    parsed = llm__now_us(o->clock);
-    if (r == LLM_OK) r = llm__gguf_place(g, &w, e);
-    if (r != LLM_OK) return r;
-    for (i = 0; i < g->n_shards; i++) g->file_bytes += g->shards[i].size;
     for (i = 0; i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
+    if (r == LLM_OK && o->most_bytes && g->weight_bytes > o->most_bytes)
+        r = llm__fail(e, LLM_TOO_BIG, "the weights take %B, and this process may have at most %B (%s): take a smaller file or fewer bits; "
+                      "llm_model_desc.force = 1 loads it all the same", g->weight_bytes, o->most_bytes, o->most_by);
+    parsed = llm__now_us(o->clock);
+    if (r == LLM_OK && !o->directory_only) r = llm__gguf_place(g, &w, e);
+    if (r != LLM_OK) return r;
+    g->map_ms += (double)(llm__now_us(o->clock) - parsed) * 0.001;
+    for (i = 0; i < g->n_shards; i++) g->file_bytes += g->shards[i].size;
     g->parse_ms = (double)(parsed - opened) * 0.001;
     g->open_ms = (double)(opened - began + llm__now_us(o->clock) - parsed) * 0.001;
     return r;
@@ -3386,6 +3740,7 @@ static llm_result llm__gguf_begin(llm__gguf *g, const llm__gguf_options *o, llm_
     llm__ok(e);
     g->heap = o->heap;
     g->mapping = LLM_MAP;
+    g->mapping_reason = g->file_system = "";
     g->shards = (llm__gguf_shard *)llm__alloc_zero(g->heap, 1, sizeof *g->shards);
     if (!g->shards) return llm__gguf_no_memory(e, sizeof *g->shards, "the file's state");
     g->n_shards = 1;
@@ -8282,6 +8637,19 @@ static size_t llm__kv_resume_at(llm__kv *kv, size_t n) {
     return 0;
 }
 
+// What n positions take, evaluated n_batch at a time: of a window, the pages that a batch and 1024 positions of rewinding keep alive.
+static uint64_t llm__kv_bytes_for(const llm__kv *kv, uint64_t n, uint32_t n_batch) {
+    uint64_t bytes = 0;
+    uint32_t i;
+    for (i = 0; i < LLM__KV_GROUPS; i++) {
+        const llm__kv_group *g = &kv->groups[i];
+        const uint64_t pages = (n + LLM__PAGE - 1) / LLM__PAGE;
+        const uint64_t window = ((uint64_t)g->window + LLM__SPAN + n_batch) / LLM__PAGE + 2;
+        bytes += (g->window ? LLM__MIN(pages, window) : pages) * g->page_bytes;
+    }
+    return bytes;
+}
+
 // Head h's keys (values) in a page.
 static uint8_t *llm__kv_keys(const llm__kv *kv, const llm__kv_layer *l, uint32_t h, size_t page) {
     return kv->groups[l->group].pages[page] + l->k_at + (uint64_t)h * LLM__PAGE * l->k_bytes;
@@ -8468,13 +8836,16 @@ static float *llm__bind_floats(llm__binder *b, uint64_t n) {
     else llm__bind_fail(b, LLM_NO_MEMORY, "no memory for a tensor of %U numbers", n);
     return p;
 }
-// A vector as aligned floats: norms and biases are small and used with every token, so they are copied.
+// A vector as aligned floats: norms and biases are small and used with every token, so they are copied. A directory alone (for a plan) has
+// no data; ones pass every check.
 static float *llm__bind_vector(llm__binder *b, int layer, const char *suffix, uint64_t n, bool required) {
     const llm__gguf_tensor *t = llm__bind_tensor(b, layer, suffix, n, 1, 1, required);
     float *p;
+    uint64_t i;
     if (!t) return NULL;
     p = llm__bind_floats(b, n);
-    if (p) llm__dequantize_row(t->type, t->data, p, (size_t)n);
+    if (p && t->data) llm__dequantize_row(t->type, t->data, p, (size_t)n);
+    for (i = 0; p && !t->data && i < n; i++) p[i] = 1.0f;
     return p;
 }
 static void llm__bind_rows(llm__binder *b, llm__mat *m, const llm__gguf_tensor *t, uint64_t row, uint64_t rows) {
@@ -8484,7 +8855,7 @@ static void llm__bind_rows(llm__binder *b, llm__mat *m, const llm__gguf_tensor *
     m->cols = (uint32_t)t->dims[0];
     m->rows = (uint32_t)rows;
     m->row_bytes = (size_t)row_bytes;
-    m->data = t->data + row * row_bytes;
+    m->data = t->data ? t->data + row * row_bytes : NULL;
     if (m->cols > b->net->max_cols) b->net->max_cols = m->cols;
     if (!llm__types[t->type].load) b->net->integers = true;
 }
@@ -12221,6 +12592,650 @@ static llm_result llm__probe_run(llm__probe *p, const llm__state *s, size_t n, u
     return ticks ? LLM_OK : llm__fail(e, LLM_UNSUPPORTED, "the clock stands still, so nothing can be measured");
 }
 
+// ---- the first touch: one byte of every page that a token reads, in chunks, so that a cancel is heard ----
+
+#define LLM__TOUCH_BYTES  4096u        // the smallest page of any system here
+#define LLM__TOUCH_BLOCK  (64u << 20)  // between two looks at the cancel flag by the caller
+
+typedef struct llm__touch_job { const llm__piece *piece; llm__chunks chunks; llm__atomic32 *cancel, seen; } llm__touch_job;
+
+static void llm__touch_work(void *arg, uint32_t worker) {
+    llm__touch_job *job = (llm__touch_job *)arg;
+    uint32_t begin, end, sum = 0;
+    while (llm__chunks_take(&job->chunks, worker, &begin, &end) && !llm__atomic_load(job->cancel)) {
+        const volatile uint8_t *p = job->piece->p + (uint64_t)begin * LLM__TOUCH_BYTES;
+        const volatile uint8_t *last = job->piece->p + LLM__MIN((uint64_t)end * LLM__TOUCH_BYTES, job->piece->n);
+        for (; p < last; p += LLM__TOUCH_BYTES) sum += *p;
+    }
+    llm__atomic_add(&job->seen, sum);
+}
+static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *cancel) {
+    llm__touch_job job = LLM__ZERO;
+    size_t i;
+    job.cancel = cancel;
+    for (i = 0; i < all->n && !llm__atomic_load(cancel); i++) {
+        llm__piece rest = all->v[i];
+        job.piece = &rest;
+        while (rest.n && !llm__atomic_load(cancel)) {
+            const uint64_t n = LLM__MIN(rest.n, (uint64_t)LLM__TOUCH_BLOCK), left = rest.n - n;
+            rest.n = n;
+            llm__chunks_init(&job.chunks, team, (uint32_t)((n + LLM__TOUCH_BYTES - 1) / LLM__TOUCH_BYTES), 256);
+            llm__team_run(team, llm__touch_work, &job);
+            rest.p += n;
+            rest.n = left;
+        }
+    }
+}
+
+// ---- facts: what the rules below judge is llm_stats_info, and the parts of it that neither model nor conversation change ----
+
+#if defined(__clang__)
+#define LLM__COMPILER "clang " __clang_version__
+#elif defined(__TINYC__)
+#define LLM__COMPILER "tcc"
+#elif defined(__GNUC__)
+#define LLM__COMPILER "gcc " __VERSION__
+#elif defined(_MSC_VER)
+#define LLM__COMPILER "MSVC"
+#else
+#define LLM__COMPILER "an unknown compiler"
+#endif
+#if defined(__OPTIMIZE__) || (defined(_MSC_VER) && !defined(__clang__) && !defined(_DEBUG))
+#define LLM__OPTIMIZED 1u
+#else
+#define LLM__OPTIMIZED 0u
+#endif
+
+static const char *llm__isas_compiled(void) {
+    return LLM__HAS_AVX512 ? "scalar, AVX2, AVX-VNNI, AVX-512 VNNI" : LLM__HAS_AVX_VNNI ? "scalar, AVX2, AVX-VNNI"
+         : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm" : "scalar";
+}
+static void llm__facts_build(llm_stats_info *f) {
+    f->compiler = LLM__COMPILER;
+    f->optimized = LLM__OPTIMIZED;
+    f->isas_compiled = llm__isas_compiled();
+    f->isa_best = llm__isa_best();
+    f->backend = "CPU";
+}
+// Every text that nobody has set.
+static void llm__facts_no_text(llm_stats_info *f) {
+    f->bits_reason = f->compiler = f->isas_compiled = f->file_system = f->name_type = f->backend = f->attention = "";
+    f->mapping_reason = f->mem_limit_by = f->power_mode = "";
+}
+
+// Bits per weight that a name stands for. Mixtures: of an 8B model, as llama.cpp's README of quantize lists them.
+static const struct llm__name_type { const char *name; float bits; } llm__name_types[] = {
+    { "IQ1_S", 2.0f }, { "IQ1_M", 2.2f }, { "IQ2_XXS", 2.4f }, { "IQ2_XS", 2.6f }, { "IQ2_S", 2.7f }, { "IQ2_M", 2.9f }, { "Q2_K_S", 3.0f },
+    { "Q2_K", 3.2f }, { "IQ3_XXS", 3.3f }, { "IQ3_XS", 3.5f }, { "IQ3_S", 3.7f }, { "IQ3_M", 3.8f }, { "Q3_K_S", 3.6f }, { "Q3_K_M", 4.0f },
+    { "Q3_K_L", 4.3f }, { "Q3_K", 4.0f }, { "IQ4_XS", 4.5f }, { "IQ4_NL", 4.7f }, { "Q4_K_S", 4.7f }, { "Q4_K_M", 4.9f },
+    { "Q4_K_L", 5.1f }, { "Q4_K", 4.9f }, { "Q4_0", 4.7f }, { "Q4_1", 5.1f }, { "MXFP4", 4.5f }, { "NVFP4", 4.8f }, { "INT4", 4.9f }, { "4BIT", 4.9f },
+    { "Q5_K_S", 5.6f }, { "Q5_K_M", 5.7f }, { "Q5_K_L", 5.9f }, { "Q5_K", 5.7f }, { "Q5_0", 5.6f }, { "Q5_1", 6.1f }, { "Q6_K", 6.6f },
+    { "Q8_0", 8.5f }, { "INT8", 8.5f }, { "8BIT", 8.5f }, { "BF16", 16.0f }, { "FP16", 16.0f }, { "F16", 16.0f }, { "FP32", 32.0f },
+    { "F32", 32.0f }
+};
+static char llm__upper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c; }
+static bool llm__is_word_char(char c) { return (c >= '0' && c <= '9') || (llm__upper(c) >= 'A' && llm__upper(c) <= 'Z') || c == '_'; }
+
+static bool llm__str_begins_name(llm__str s, const char *name) {
+    size_t i;
+    for (i = 0; name[i]; i++)
+        if (i == s.n || llm__upper(s.p[i]) != name[i]) return false;
+    return i == s.n || !llm__is_word_char(s.p[i]);
+}
+// The last stored type that stands in a file's name as a word of its own; NULL: none does.
+static const struct llm__name_type *llm__name_type_of(const char *path) {
+    const struct llm__name_type *found = NULL;
+    llm__str s = llm__str_of(path);
+    size_t i, k;
+    for (i = 0; i < s.n; i++) {
+        if (s.p[i] == '/' || s.p[i] == '\\') found = NULL;
+        if (i > 0 && llm__is_word_char(s.p[i - 1])) continue;
+        for (k = 0; k < LLM__COUNT(llm__name_types); k++)
+            if (llm__str_begins_name(llm__str_n(s.p + i, s.n - i), llm__name_types[k].name)) found = &llm__name_types[k];
+    }
+    return found;
+}
+
+// ---- watching decode: times and counters that the owner of a context notes while it computes ----
+
+#define LLM__TIMES  544u               // 34 octaves of microseconds in 16 steps each: a percentile is right within 3 %
+#define LLM__RECENT 16u                // tokens in a row that make a rate
+
+typedef struct llm__watch {
+    uint32_t times[LLM__TIMES];        // histogram of single tokens
+    uint64_t us[LLM__RECENT], bytes[LLM__RECENT];
+    uint32_t n;                        // single tokens so far, modulo 2^32
+    double burst, recent;              // GB/s
+    llm__os_usage begin;               // at the beginning of the token, if it is sampled
+    bool sampled;
+    uint64_t wall_us, cpu_us, major, minor, preempted;        // of the sampled tokens of this answer
+    uint32_t n_sampled;
+    uint64_t last_us, next_look;       // time of the last token; when to look at the machine again
+} llm__watch;
+
+static uint32_t llm__times_slot(uint64_t us) {
+    uint32_t octave = 0;
+    while (us >> octave > 31) octave++;
+    return us < 16 ? (uint32_t)us : LLM__MIN(octave * 16 + (uint32_t)(us >> octave), LLM__TIMES - 1);
+}
+static double llm__times_middle(uint32_t slot) {
+    return slot < 16 ? slot + 0.5 : ((double)(slot % 16 + 16) + 0.5) * (double)((uint64_t)1 << (slot / 16 - 1));
+}
+// In milliseconds; 0 without tokens.
+static double llm__times_percentile(const llm__watch *w, uint32_t percent) {
+    uint64_t n = 0, below = 0;
+    uint32_t i;
+    for (i = 0; i < LLM__TIMES; i++) n += w->times[i];
+    for (i = 0; i < LLM__TIMES && n; i++) {
+        below += w->times[i];
+        if (below * 100 >= n * percent) return llm__times_middle(i) * 0.001;
+    }
+    return 0.0;
+}
+// Asking the system twice costs some microseconds: of tokens that take less than a millisecond every 64th is asked for.
+static void llm__watch_begin(llm__watch *w) {
+    w->sampled = w->last_us >= 1000 || w->n % 64 == 0;
+    if (w->sampled) llm__os_usage_now(&w->begin);
+}
+static void llm__watch_rate(llm__watch *w) {
+    uint64_t us = 0, bytes = 0;
+    uint32_t i;
+    if (w->n < LLM__RECENT) return;
+    for (i = 0; i < LLM__RECENT; i++) { us += w->us[i]; bytes += w->bytes[i]; }
+    w->recent = us ? (double)bytes * 1e-3 / (double)us : 0.0;
+    w->burst = LLM__MAX(w->burst, w->recent);
+}
+static void llm__watch_end(llm__watch *w, uint64_t us, uint64_t bytes) {
+    llm__os_usage now;
+    w->times[llm__times_slot(us)]++;
+    w->us[w->n % LLM__RECENT] = us;
+    w->bytes[w->n % LLM__RECENT] = bytes;
+    w->last_us = us;
+    w->n++;
+    llm__watch_rate(w);
+    if (!w->sampled) return;
+    llm__os_usage_now(&now);
+    w->wall_us += us;
+    w->cpu_us += now.cpu_us - w->begin.cpu_us;
+    w->major += now.major_faults - w->begin.major_faults;
+    w->minor += now.minor_faults - w->begin.minor_faults;
+    w->preempted += now.preempted - w->begin.preempted;
+    w->n_sampled++;
+}
+static void llm__watch_answer(llm__watch *w) {
+    w->wall_us = w->cpu_us = w->major = w->minor = w->preempted = 0;
+    w->n_sampled = 0;
+}
+static void llm__watch_facts(const llm__watch *w, uint32_t n_cpus, llm_stats_info *f) {
+    const double n = w->n_sampled ? (double)w->n_sampled : 1.0;
+    f->major_faults_per_token = (double)w->major / n;
+    f->minor_faults_per_token = (double)w->minor / n;
+    f->preempted_per_token = (double)w->preempted / n;
+    f->cpu_busy_pct = w->wall_us ? LLM__MIN(100.0, 100.0 * (double)w->cpu_us / ((double)w->wall_us * (double)LLM__MAX(n_cpus, 1u))) : 0.0;
+    f->decode_p50_ms = llm__times_percentile(w, 50);
+    f->decode_p90_ms = llm__times_percentile(w, 90);
+    f->decode_p99_ms = llm__times_percentile(w, 99);
+    f->burst_gb_s = w->burst;
+    f->recent_gb_s = w->recent;
+}
+
+static void llm__facts_memory(const llm__memory *m, llm_stats_info *f) {
+    f->file_resident_bytes = m->file_resident;
+    f->anonymous_bytes = m->anonymous;
+    f->swapped_bytes = m->swapped;
+    f->peak_rss_bytes = m->peak_rss;
+    f->mem_total = m->total;
+    f->mem_available = m->available;
+    f->mem_limit = m->limit;
+    f->mem_limit_by = m->limit_by;
+    f->swap_total = m->swap_total;
+    f->swap_used = m->swap_used;
+    f->swap_is_zram = m->swap_is_zram;
+    f->mem_pressure_pct = m->pressure_pct;
+}
+static void llm__facts_heat(const llm__heat *h, bool is_burst, llm_stats_info *f) {
+    f->cpu_mhz = h->mhz;
+    f->cpu_mhz_max = h->mhz_max;
+    if (is_burst || !f->burst_mhz) f->burst_mhz = h->mhz;
+    f->temperature_c = h->celsius;
+    f->power_mode = h->mode;
+    f->on_battery = h->on_battery;
+}
+
+// ---- rules: facts in, causes out ----
+
+// The most that a repair of the kernels can gain: what the roofline leaves, where it is known.
+static double llm__room(const llm_stats_info *f, double most) {
+    return f->roofline_pct > 0.0 ? LLM__MIN(most, 100.0 / f->roofline_pct) : most;
+}
+static double llm__idle(const llm_stats_info *f) { return f->cpu_busy_pct > 0.0 ? LLM__MAX(1.0, 100.0 / f->cpu_busy_pct) : 1.0; }
+static double llm__ratio(double a, double b) { return b > 0.0 ? LLM__MAX(1.0, a / b) : 1.0; }
+static bool llm__isa_is_missing(const llm_stats_info *f) {
+    return f->isa_best != LLM_ISA_SCALAR && !llm__has(f->isas_compiled, llm__isa_name(f->isa_best));
+}
+static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + f->kv_limit_bytes + f->scratch_bytes; }
+
+// One row is one cause, from the binary up to heat, the order of suspicion. {name} in a text is the fact of that name in llm_stats_info.
+// code, layer, kind, which time; condition; factor; symptom; check; text; advice
+#define LLM__RULES(X) \
+    X(unoptimized_build, 0, LLM_BOUND, "decode", \
+      f->compiler[0] && !f->optimized, llm__room(f, 50.0), \
+      "ten to fifty times slower than the same phone elsewhere, from the first token on", "llm report: optimisation", \
+      "the library was compiled without optimisation ({compiler})", \
+      "compile llm_impl.h with -O2; the release variant on Android, CMAKE_BUILD_TYPE=Release, not Debug") \
+    X(isa_not_compiled, 0, LLM_BOUND, "decode", \
+      llm__isa_is_missing(f), llm__room(f, 20.0), \
+      "several times slower than another program on the same machine", "llm report: kernels compiled in", \
+      "this CPU has {isa_best}, but the build has only {isas_compiled}", \
+      "compile for the 64-bit target without LLM_NO_SIMD, with gcc or clang") \
+    X(wide_weights, 1, LLM_BOUND, "decode", \
+      f->bits_per_weight >= 12.0 && !(f->name_bits > 0.0 && f->bits_per_weight > 1.25 * f->name_bits), f->bits_per_weight / 4.9, \
+      "every token is slow although the threads are busy", "llm info: bits per weight", \
+      "the file stores {bits_per_weight} bits per weight, and decode reads all of them for every token", \
+      "take a 4-bit file of the same model (Q4_K_M or Q4_0)") \
+    X(name_promises_less, 1, LLM_BOUND, "decode", \
+      f->name_bits > 0.0 && f->bits_per_weight > 1.25 * f->name_bits, f->bits_per_weight / f->name_bits, \
+      "a 4-bit file is as slow as one of 8 or 16 bits", "llm info: stored types", \
+      "the name says {name_type} ({name_bits} bits), but a token reads {bits_per_weight} bits per weight", \
+      "take a file that is what its name says; where rows are no multiple of 256 long, Q4_0 stays 4-bit and Q4_K does not") \
+    X(slow_storage, 1, LLM_MEASURED, "first token", \
+      f->file_system[0] && f->mapping == LLM_MAP && f->load_ms + f->first_token_ms > 0.0, \
+      llm__ratio(f->load_ms + f->first_token_ms, f->load_ms + f->first_token_ms - f->first_touch_ms), \
+      "the first answer takes minutes, the next ones do not", "llm report: file system", \
+      "the file is mapped from {file_system}, where every page costs a message; bringing them in took {first_touch_ms} ms", \
+      "move the file to local storage, such as the app's own folder, or leave the mapping to the library (it reads such files)") \
+    X(slow_load, 1, LLM_MEASURED, "load", \
+      f->mapping == LLM_READ && f->file_system[0] && f->map_ms > 1000.0, llm__ratio(f->load_ms, f->load_ms - f->map_ms), \
+      "loading takes a minute or more", "llm report: load", \
+      "the file lies on {file_system}, so it was read instead of mapped: {map_ms} of {load_ms} ms", \
+      "move the file to local storage, such as the app's own folder") \
+    X(scalar_kernels, 2, LLM_BOUND, "decode", \
+      f->isa == LLM_ISA_SCALAR && f->isa_best != LLM_ISA_SCALAR && !llm__isa_is_missing(f), llm__room(f, 20.0), \
+      "ten times slower than another program on the same machine", "llm report: kernels", \
+      "scalar kernels compute although the CPU has {isa_best}: {roofline_pct} % of the roofline", \
+      "leave llm_model_desc.isa at 0") \
+    X(weaker_kernels, 2, LLM_BOUND, "prefill", \
+      f->isa != f->isa_best && f->isa != LLM_ISA_SCALAR && f->isa != LLM_ISA_AUTO && !llm__isa_is_missing(f), 2.5, \
+      "long prompts are slow, answers are not", "llm report: kernels", \
+      "{isa} kernels compute although the CPU has {isa_best}", \
+      "leave llm_model_desc.isa at 0") \
+    X(scalar_types, 2, LLM_BOUND, "decode", \
+      f->isa != LLM_ISA_SCALAR && f->scalar_pct > 2.0, llm__room(f, 1.0 + f->scalar_pct * 0.09), \
+      "one file is slower than another one of the same size", "llm report: matrices on scalar kernels", \
+      "{scalar_pct} % of the weights have a stored type without kernels for {isa}", \
+      "take a file of Q4_0, Q4_K_M, Q5_K_M, Q6_K or Q8_0") \
+    X(paging, 3, LLM_MEASURED, "decode", \
+      f->major_faults_per_token >= 1.0 && f->cpu_busy_pct < 70.0, llm__idle(f), \
+      "seconds per token, storage is busy, the CPU is idle", "llm report: major faults per token", \
+      "weights come from storage again and again: {major_faults_per_token} times per token, while {mem_available} of memory is free", \
+      "take a smaller file or fewer bits, close other programs, lift the memory limit ({mem_limit_by})") \
+    X(memory_pressure, 3, LLM_MEASURED, "decode", \
+      f->mem_pressure_pct >= 10.0, 100.0 / (100.0 - LLM__MIN(f->mem_pressure_pct, 99.0)), \
+      "fast after a restart, slow with other apps open", "llm report: memory pressure", \
+      "tasks wait for memory {mem_pressure_pct} % of the time; {swap_used} of {swap_total} of swap is in use, {swapped_bytes} by us", \
+      "close other programs, take a smaller file or n_ctx, switch \"RAM expansion\" (zram, swap) off") \
+    X(does_not_fit, 3, LLM_BOUND, "decode", \
+      f->mem_limit && llm__needed(f) > f->mem_limit, 1.0, \
+      "the app is killed, or seconds per token", "llm plan", \
+      "weights, a full context and scratch need more than the {mem_limit} that this process may have ({mem_limit_by})", \
+      "take a smaller file or fewer bits, or a smaller n_ctx") \
+    X(context_too_large, 3, LLM_BOUND, "decode", \
+      f->mem_available && f->kv_limit_bytes - LLM__MIN(f->kv_bytes, f->kv_limit_bytes) > f->mem_available, 1.0, \
+      "fast at first, slow or killed in long conversations", "llm plan: keys and values", \
+      "a full context would take {kv_limit_bytes} of keys and values, and {mem_available} is free", \
+      "set a smaller n_ctx, or kv_type Q8_0") \
+    X(weights_copied, 3, LLM_MEASURED, "load", \
+      f->mapping == LLM_READ && f->from_path && !f->file_system[0] && f->map_ms > 300.0, llm__ratio(f->load_ms, f->load_ms - f->map_ms), \
+      "loading takes seconds to minutes, at every start", "llm report: mapped or read", \
+      "the weights are copied into memory at load, {map_ms} of {load_ms} ms ({mapping_reason}); that memory cannot be dropped", \
+      "leave llm_model_desc.mapping at 0: a mapping takes milliseconds and is shared") \
+    X(second_copy, 3, LLM_BOUND, "load", \
+      f->mapping == LLM_MAP && f->from_path && f->weight_bytes > 64000000u \
+          && f->anonymous_bytes > f->weight_bytes / 10 * 9 + f->kv_bytes + f->scratch_bytes, 1.0, \
+      "twice the memory of the file is in use", "llm report: anonymous memory", \
+      "this process holds {anonymous_bytes} beside the mapped weights of {weight_bytes}: it may have read the file as well", \
+      "give the path to llm_load and do not keep the file's bytes, or give the bytes to llm_load_memory") \
+    X(throttled, 5, LLM_MEASURED, "decode", \
+      f->recent_gb_s > 0.0 && f->recent_gb_s < 0.8 * f->burst_gb_s && f->cpu_mhz && f->cpu_mhz * 10 < f->burst_mhz * 9, \
+      llm__ratio(f->burst_gb_s, f->recent_gb_s), \
+      "fast in the first minute, then slower and slower", "llm report: clock", \
+      "the clock fell from {burst_mhz} to {cpu_mhz} MHz, and decode with it ({temperature_c} C): not a slow model, but a hot machine", \
+      "let it cool, use fewer threads, do not pin them; expect this rate when it runs for long") \
+    X(power_saving, 5, LLM_BOUND, "decode", \
+      llm__str_is(llm__str_of(f->power_mode), "low-power"), llm__ratio(f->cpu_mhz_max, f->cpu_mhz), \
+      "slower on battery than on mains", "llm report: power mode", \
+      "the system saves power (mode {power_mode}, {cpu_mhz} of {cpu_mhz_max} MHz)", \
+      "switch the power-saving mode off, or plug it in")
+
+typedef struct llm__rule {
+    const char *code;
+    uint32_t layer;
+    llm_factor kind;
+    const char *what, *symptom, *check, *text, *advice;
+} llm__rule;
+
+static const llm__rule llm__rules[] = {
+#define LLM__X(code, layer, kind, what, condition, factor, symptom, check, text, advice) \
+    { #code, layer, kind, what, symptom, check, text, advice },
+    LLM__RULES(LLM__X)
+#undef LLM__X
+};
+
+// The factors of all rules; 0 where the condition does not hold.
+static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__rules)]) {
+    uint32_t i = 0;
+#define LLM__X(code, layer, kind, what, condition, factor, symptom, check, text, advice) \
+    factors[i++] = (condition) ? LLM__MAX(1.0, (double)(factor)) : 0.0;
+    LLM__RULES(LLM__X)
+#undef LLM__X
+}
+
+// The facts that texts name, and how they are written.
+enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
+#define LLM__FACTS(X) \
+    X(U32, n_threads) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
+    X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(REAL, roofline_pct) \
+    X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
+    X(BYTES, swapped_bytes) X(BYTES, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
+    X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, preempted_per_token) X(U32, burst_mhz) \
+    X(U32, cpu_mhz) X(U32, cpu_mhz_max) X(REAL, temperature_c) X(TEXT, power_mode)
+
+static const struct llm__fact { const char *name; int kind; size_t at; } llm__facts[] = {
+#define LLM__X(kind, name) { #name, LLM__FACT_##kind, offsetof(llm_stats_info, name) },
+    LLM__FACTS(LLM__X)
+#undef LLM__X
+};
+
+static void llm__fact_text(llm__text *t, const llm_stats_info *f, llm__str name) {
+    const uint8_t *base = (const uint8_t *)f;
+    size_t i;
+    for (i = 0; i < LLM__COUNT(llm__facts); i++) {
+        const void *at = base + llm__facts[i].at;
+        if (!llm__str_is(name, llm__facts[i].name)) continue;
+        switch (llm__facts[i].kind) {
+        case LLM__FACT_U32:   llm__text_u64(t, *(const uint32_t *)at, 10); return;
+        case LLM__FACT_REAL:  llm__text_real(t, *(const double *)at, 1); return;
+        case LLM__FACT_BYTES: llm__text_size(t, *(const uint64_t *)at); return;
+        case LLM__FACT_ISA:   llm__text_visible(t, llm__str_of(llm__isa_name(*(const llm_isa *)at))); return;
+        default:              llm__text_visible(t, llm__str_of(*(const char *const *)at)); return;
+        }
+    }
+    llm__text_byte(t, '?');
+}
+static void llm__facts_into(char *buf, size_t cap, const char *text, const llm_stats_info *f) {
+    llm__text t;
+    t.p = buf; t.n = 0; t.cap = cap;
+    while (*text) {
+        const size_t plain = llm__until(text, '{'), name = llm__until(text + plain, '}');
+        llm__text_bytes(&t, text, plain);
+        text += plain;
+        if (*text != '{') break;
+        llm__fact_text(&t, f, llm__str_n(text + 1, name - 1));
+        text += name + (text[name] == '}');
+    }
+    llm__text_end(&t);
+}
+
+// By factor; equal factors in the order of suspicion.
+static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t cap) {
+    double factors[LLM__COUNT(llm__rules)];
+    size_t n = 0, i, best;
+    llm__judge(f, factors);
+    for (;; n++) {
+        for (best = LLM__COUNT(llm__rules), i = 0; i < LLM__COUNT(llm__rules); i++)
+            if (factors[i] > 0.0 && (best == LLM__COUNT(llm__rules) || factors[i] > factors[best])) best = i;
+        if (best == LLM__COUNT(llm__rules)) return n;
+        if (n < cap) {
+            const llm__rule *r = &llm__rules[best];
+            out[n].code = r->code; out[n].layer = r->layer; out[n].kind = r->kind; out[n].what = r->what;
+            out[n].factor = factors[best];
+            llm__facts_into(out[n].text, sizeof out[n].text, r->text, f);
+            llm__facts_into(out[n].advice, sizeof out[n].advice, r->advice, f);
+        }
+        factors[best] = 0.0;
+    }
+}
+
+// ---- the plan: what a model and one context would take, from the directory alone ----
+
+typedef struct llm__reads { double weights, bytes, scalar; } llm__reads;      // of one decoded token; scalar: bytes on scalar kernels
+
+static void llm__reads_add(llm__reads *r, const llm__mat *m, double times, const llm__kernels *k) {
+    const double bytes = (double)m->rows * (double)m->row_bytes * times;
+    if (m->type == LLM__TYPE_NONE) return;
+    r->weights += (double)m->rows * (double)m->cols * times;
+    r->bytes += bytes;
+    if (!k->accelerated[m->type]) r->scalar += bytes;
+}
+static llm__reads llm__reads_of(const llm__net *net, const llm__kernels *k) {
+    const double experts = net->n_expert ? (double)net->n_expert_used : 1.0;
+    llm__reads r = LLM__ZERO;
+    uint32_t i;
+    llm__reads_add(&r, &net->output, 1.0, k);
+    for (i = 0; i < net->n_layer; i++) {
+        const llm__layer *l = &net->layers[i];
+        llm__reads_add(&r, &l->wq, 1.0, k);
+        llm__reads_add(&r, &l->wk, 1.0, k);
+        llm__reads_add(&r, &l->wv, 1.0, k);
+        llm__reads_add(&r, &l->wo, 1.0, k);
+        if (net->n_expert) llm__reads_add(&r, &l->router, 1.0, k);
+        llm__reads_add(&r, &l->gate, experts, k);
+        llm__reads_add(&r, &l->up, experts, k);
+        llm__reads_add(&r, &l->down, experts, k);
+    }
+    return r;
+}
+static double llm__bits_of_reads(const llm__reads *r) { return r->weights > 0.0 ? 8.0 * r->bytes / r->weights : 0.0; }
+
+// Defaults of a context, resolved in one place.
+static void llm__ctx_sizes(const llm__net *net, const llm_ctx_desc *d, uint32_t *n_ctx, uint32_t *n_batch) {
+    *n_ctx = LLM__MIN(d->n_ctx ? d->n_ctx : LLM__MIN(4096u, net->n_ctx_train), 0x7fffffffu);
+    *n_batch = LLM__MIN(d->n_batch ? d->n_batch : 512u, *n_ctx);
+}
+
+// Which keys bear 8 bits is told by their biases: some kilobytes, read only if it matters.
+static llm_result llm__plan_rough_keys(llm__net *net, const llm__gguf *g, const llm__heap *heap, llm_error *e) {
+    char name[96];
+    uint32_t i;
+    llm_result r = LLM_OK;
+    for (i = 0; i < net->n_layer && r == LLM_OK; i++) {
+        const llm__gguf_tensor *t;
+        llm__mat wk = net->layers[i].wk;
+        uint8_t *bytes;
+        float *floats;
+        llm__format(name, sizeof name, "blk.%u.attn_k.bias", i);
+        t = llm__gguf_tensor_find(g, llm__str_of(name));
+        if (!t || !wk.bias) continue;
+        bytes = (uint8_t *)llm__alloc_bytes(heap, t->n_bytes);
+        floats = LLM__NEW(heap, float, wk.rows);
+        r = bytes && floats ? llm__gguf_tensor_bytes(g, t, bytes, e) : llm__fail(e, LLM_NO_MEMORY, "no memory for a bias");
+        if (r == LLM_OK) {
+            llm__dequantize_row(t->type, bytes, floats, wk.rows);
+            wk.bias = floats;
+            net->layers[i].rough_keys = llm__has_rough_keys(&wk);
+        }
+        llm__free(heap, bytes);
+        llm__free(heap, floats);
+    }
+    return r;
+}
+
+// Reads memory of its own for 50 ms with the plan's threads; 0 where it cannot.
+static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint32_t n_threads, const llm_parallel *parallel,
+                              const llm_clock *clock) {
+    const size_t bytes = (size_t)96 << 20;
+    llm__atomic32 cancel = LLM__ZERO;
+    llm__pieces all = LLM__ZERO;
+    llm__probe p = LLM__ZERO;
+    llm__pool *pool = NULL;
+    llm__team team;
+    uint64_t began;
+    uint8_t *memory = (uint8_t *)llm__alloc_bytes(heap, bytes);
+    if (!memory || llm__pool_new(&pool, heap, n_threads, parallel, NULL) != LLM_OK) { llm__free(heap, memory); return 0.0; }
+    memset(memory, 1, bytes);
+    all.heap = heap;
+    llm__pieces_add(&all, memory, bytes, LLM__PIECE);
+    team = llm__team_take(pool);
+    p.run.k = k; p.run.team = &team; p.run.cancel = &cancel;
+    p.clock = clock;
+    began = llm__now_us(clock);
+    while (!all.failed && llm__probe_pass(&p, &all) && llm__now_us(clock) - began < 50000) { }
+    llm__team_give(&team);
+    llm__pool_free(pool, heap);
+    llm__free(heap, all.v);
+    llm__free(heap, memory);
+    return p.best;
+}
+
+static uint64_t llm__plan_total(const llm_plan_info *p) {
+    return p->weights_mapped + p->weights_read + p->model_bytes + p->kv_bytes + p->scratch_bytes;
+}
+static void llm__plan_verdict(llm_plan_info *p) {
+    const char *by = p->mem_limit_by;
+    p->total_bytes = llm__plan_total(p);
+    if (p->mem_limit && p->total_bytes > p->mem_limit) {
+        p->verdict = LLM_DOES_NOT_FIT;
+        llm__format(p->reason, sizeof p->reason, "does not fit: %B of weights, %B for %u tokens of context and %B of scratch, and this "
+                    "process may have at most %B (%s)", p->weight_bytes, p->kv_bytes, p->n_ctx, p->scratch_bytes, p->mem_limit, by);
+    } else if (p->mem_available && p->total_bytes > p->mem_available) {
+        p->verdict = LLM_FITS_TIGHTLY;
+        llm__format(p->reason, sizeof p->reason, "fits tightly: %B in all, and only %B of at most %B (%s) is free now", p->total_bytes,
+                    p->mem_available, p->mem_limit, by);
+    } else {
+        p->verdict = LLM_FITS;
+        llm__format(p->reason, sizeof p->reason, p->mem_available ? "fits: %B in all, %B is free" : "%B in all; how much is free is not "
+                    "known", p->total_bytes, p->mem_available);
+    }
+}
+// The largest context that fits what is free.
+static uint32_t llm__plan_n_ctx(const llm_plan_info *p, const llm__kv *kv) {
+    const uint64_t rest = p->total_bytes - p->kv_bytes, left = p->mem_available > rest ? p->mem_available - rest : 0;
+    uint32_t low = 0, high = p->n_ctx_train;
+    if (!p->mem_available) return high;
+    while (low < high) {
+        const uint32_t middle = low + (high - low + 1) / 2;
+        if (llm__kv_bytes_for(kv, middle, p->n_batch) <= left) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+// What both kinds of wishes come to, once the network is known.
+static llm_result llm__plan_sizes(llm_plan_info *p, const llm__net *net, const llm__kernels *k, const llm__heap *heap, llm_error *e) {
+    const llm__reads reads = llm__reads_of(net, k);
+    llm__state s;
+    llm_result r = llm__state_init(&s, net, k, heap, p->n_ctx, p->n_batch, p->n_threads, p->kv_type, e);
+    if (r != LLM_OK) return r;
+    if (!llm__state_layout(&s, NULL)) r = llm__fail(e, LLM_NO_MEMORY, "the scratch for n_batch %u passes the address space", p->n_batch);
+    p->scratch_bytes = s.scratch_bytes;
+    p->kv_bytes_per_token = llm__kv_bytes_for(&s.kv, 1, p->n_batch) / LLM__PAGE;
+    p->kv_bytes = llm__kv_bytes_for(&s.kv, p->n_ctx, p->n_batch);
+    p->bytes_per_token = net->bytes_per_token;
+    p->bits_per_weight = llm__bits_of_reads(&reads);
+    p->n_ctx_train = net->n_ctx_train;
+    llm__plan_verdict(p);
+    p->n_ctx_fits = llm__plan_n_ctx(p, &s.kv);
+    if (p->gb_s > 0.0 && p->bytes_per_token) {
+        p->tok_s_high = p->gb_s * 1e9 / (double)p->bytes_per_token;
+        p->tok_s_low = p->gb_s * 0.5e9 / (double)(p->bytes_per_token + p->kv_bytes);
+    }
+    llm__state_free(&s);
+    return r;
+}
+static void llm__facts_of_plan(const llm_plan_info *p, llm_stats_info *f) {
+    memset(f, 0, sizeof *f);
+    llm__facts_no_text(f);
+    llm__facts_build(f);
+    f->isa = p->isa;
+    f->n_threads = p->n_threads;
+    f->mapping = p->mapping;
+    f->kv_type = p->kv_type;
+    f->weight_bytes = p->weight_bytes;
+    f->kv_limit_bytes = p->kv_bytes;
+    f->scratch_bytes = p->scratch_bytes;
+    f->mem_available = p->mem_available;
+    f->mem_limit = p->mem_limit;
+    if (p->mem_limit_by) f->mem_limit_by = p->mem_limit_by;
+    f->bits_per_weight = p->bits_per_weight;
+    if (p->file_system) f->file_system = p->file_system;
+    if (p->name_type) f->name_type = p->name_type;
+    f->name_bits = p->name_bits;
+}
+
+// ---- the report ----
+
+static const char *llm__kv_name(llm_kv_type type) { return type == LLM_KV_F32 ? "F32" : type == LLM_KV_Q8_0 ? "Q8_0" : "F16"; }
+
+static void llm__line(llm__text *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    llm__text_args(t, format, args);
+    va_end(args);
+    llm__text_byte(t, '\n');
+}
+static void llm__report_file(llm__text *t, const llm_stats_info *f, const llm_info *i) {
+    uint32_t k;
+    llm__line(t, "model      %s, %s: %B, %f bits per weight, file %X", i->arch, i->name[0] ? i->name : "no name", i->file_bytes,
+              f->bits_per_weight, f->file_fingerprint);
+    llm__text_bytes(t, "types     ", 10);
+    for (k = 0; k < i->n_types && k < 6; k++) {
+        llm__text_byte(t, k ? ',' : ' ');
+        if (k) llm__text_byte(t, ' ');
+        llm__text_bytes(t, i->types[k].name, strlen(i->types[k].name));
+        llm__text_byte(t, ' ');
+        llm__text_size(t, i->types[k].n_bytes);
+    }
+    llm__text_byte(t, '\n');
+}
+static void llm__report_memory(llm__text *t, const llm_stats_info *f) {
+    llm__line(t, "memory     file pages %B, anonymous %B, swapped %B, peak %B", f->file_resident_bytes, f->anonymous_bytes,
+              f->swapped_bytes, f->peak_rss_bytes);
+    llm__line(t, "           %B free of %B (%s), pressure %f %%, swap %B of %B%s", f->mem_available, f->mem_limit, f->mem_limit_by,
+              f->mem_pressure_pct, f->swap_used, f->swap_total, f->swap_is_zram ? " (zram)" : "");
+    llm__line(t, "weights    %B, %s%s%s, %B in memory; %f major and %f minor faults per token", f->weight_bytes,
+              f->mapping == LLM_MAP ? "mapped" : "read", f->mapping_reason[0] ? ": " : "", f->mapping_reason, f->weights_resident_bytes,
+              f->major_faults_per_token, f->minor_faults_per_token);
+    llm__line(t, "context    %s keys and values, %B of at most %B; scratch %B", llm__kv_name(f->kv_type), f->kv_bytes, f->kv_limit_bytes,
+              f->scratch_bytes);
+}
+static void llm__report_speed(llm__text *t, const llm_stats_info *f) {
+    const double prefill = f->prefill_ms > 0.0 ? (double)f->prefill_tokens * 1000.0 / f->prefill_ms : 0.0;
+    const double decode = f->decode_ms > 0.0 ? (double)f->decode_tokens * 1000.0 / f->decode_ms : 0.0;
+    llm__line(t, "load       %f ms: open %f (of it mapping or reading %f), parse %f, vocabulary %f, rest %f", f->load_ms, f->open_ms,
+              f->map_ms, f->parse_ms, f->vocab_ms, f->bind_ms);
+    llm__line(t, "first      %f ms to the first token; of it first touch of the weights %f", f->first_token_ms, f->first_touch_ms);
+    llm__line(t, "speed      prefill %f tok/s of %U tokens, decode %f tok/s of %U (p50 %f, p90 %f, p99 %f ms)", prefill, f->prefill_tokens,
+              decode, f->decode_tokens, f->decode_p50_ms, f->decode_p90_ms, f->decode_p99_ms);
+    llm__line(t, "roofline   %B per token, %f GB/s; reading alone %f GB/s: %f %%", f->bytes_per_token, f->decode_gb_s, f->probe_gb_s,
+              f->roofline_pct);
+}
+static void llm__report_findings(llm__text *t, const llm_stats_info *f) {
+    llm_finding found[8];
+    const size_t all = llm__findings_of(f, found, LLM__COUNT(found)), n = LLM__MIN(all, LLM__COUNT(found));
+    size_t i;
+    if (!n) llm__line(t, "findings   none");
+    for (i = 0; i < n; i++) {
+        const llm_finding *x = &found[i];
+        if (x->factor > 1.0) llm__line(t, "%s%f x   %s: %s", x->kind == LLM_BOUND ? "<= " : "   ", x->factor, x->what, x->text);
+        else llm__line(t, "           %s: %s", x->what, x->text);
+        llm__line(t, "           -> %s", x->advice);
+    }
+}
+static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_info *i) {
+    llm__line(t, "llm.h %u.%u.%u, %s, %s; same bits: %s", (uint32_t)LLM_VERSION_MAJOR, (uint32_t)LLM_VERSION_MINOR,
+              (uint32_t)LLM_VERSION_PATCH, f->compiler, f->optimized ? "optimised" : "NOT optimised",
+              f->bits_promise ? "yes" : f->bits_reason);
+    llm__report_file(t, f, i);
+    llm__line(t, "backend    %s, %s kernels (of %s); attention %s; %f %% on scalar kernels", f->backend, llm__isa_name(f->isa),
+              f->isas_compiled, f->attention, f->scalar_pct);
+    llm__report_memory(t, f);
+    llm__line(t, "threads    %u of %u asked; busy %f %%, preempted %f times per token, %U spins, %U sleeps", f->n_threads,
+              f->n_threads_asked, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
+    llm__line(t, "clock      %u of %u MHz, %f C, %s%s", f->cpu_mhz, f->cpu_mhz_max, f->temperature_c,
+              f->power_mode[0] ? f->power_mode : "power mode unknown", f->on_battery ? ", on battery" : "");
+    llm__report_speed(t, f);
+    llm__report_findings(t, f);
+}
+
 //------------------------------------------------------------------------------------------------------------------------------
 // >>public   The functions of llm.h: arguments, the busy flag, the floating-point environment, and the conversation. What computes
 //            stands above.
@@ -12239,8 +13254,13 @@ struct llm_model {
     llm__pool *pool;
     uint32_t n_threads_asked;
     const char *bits_reason;           // NULL: the promise holds
-    double vocab_ms, load_ms;
+    double vocab_ms, bind_ms, load_ms;
     uint32_t n_scalar;                 // matrices on the scalar kernels although others exist
+    llm__reads reads;                  // of one token
+    bool from_path;
+    const struct llm__name_type *name_type;      // what the file's name promises, or NULL
+    uint64_t free_bytes;               // memory that was available at the load; 0 = unknown
+    llm__atomic32 touched;             // the first evaluation has begun
     char *arch, *name, *size_label, *vocab_type, *pre_tokenizer;
 };
 
@@ -12296,6 +13316,8 @@ struct llm_ctx {
     uint32_t spins_seen, sleeps_seen;  // the pool's counts at the last look
     uint32_t probe_turn;
     double fastest_decode;             // GB/s of the fastest single token
+    llm__watch watch;
+    uint64_t major_seen;               // faults of the process at the last look
     llm__atomic32 stats_lock;
     llm_stats_info published;          // what llm_stats copies
 };
@@ -12383,12 +13405,20 @@ static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
         return llm__fail(e, LLM_BAD_ARG, "allocator: give both alloc_fn and free_fn, or neither");
     if (d->cores != LLM_CORES_ANY)
         return llm__fail(e, LLM_UNSUPPORTED, "cores: pinning is not available in this version; leave it LLM_CORES_ANY");
-    if (d->force) return llm__fail(e, LLM_UNSUPPORTED, "force is not available in this version; leave it 0");
+    if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);
     if (d->cpu_share && d->cpu_share != 100) return llm__fail(e, LLM_UNSUPPORTED, "cpu_share is not available in this version; leave it 0");
-    if (llm__f64_bits(d->host_gb_s) << 1) return llm__fail(e, LLM_UNSUPPORTED, "host_gb_s is not available in this version; leave it 0");
+    if (!(d->host_gb_s < 1e9 && d->host_gb_s > -1e9)) return llm__fail(e, LLM_BAD_ARG, "host_gb_s is not a rate");
     if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ)
         return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
     if (d->n_parts && !d->parts) return llm__fail(e, LLM_BAD_ARG, "n_parts is %u but parts is NULL", d->n_parts);
+    return LLM_OK;
+}
+
+static llm_result llm__check_ctx_desc(const llm_ctx_desc *d, llm_error *e) {
+    if (d->kv_type != LLM_KV_F16 && d->kv_type != LLM_KV_F32 && d->kv_type != LLM_KV_Q8_0)
+        return llm__fail(e, LLM_BAD_ARG, "kv_type: %d is not a value of llm_kv_type", (int)d->kv_type);
+    if (d->template_json) return llm__fail(e, LLM_UNSUPPORTED, "template_json is not available in this version");
+    if (d->grammar || d->json_schema) return llm__fail(e, LLM_UNSUPPORTED, "grammar and json_schema are not available in this version");
     return LLM_OK;
 }
 
@@ -12421,6 +13451,7 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
         return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
     m->bits_reason = llm__bits_check(&m->kernels);
     m->n_scalar = llm__count_scalar(&m->net, &m->kernels);
+    m->reads = llm__reads_of(&m->net, &m->kernels);
     return LLM_OK;
 }
 
@@ -12429,6 +13460,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     llm__heap heap = LLM__ZERO;
     llm_model *m;
     llm__gguf_options o = LLM__ZERO;
+    llm__memory memory;
     llm_result r;
     llm__fpenv fp;
     uint64_t start;
@@ -12444,6 +13476,11 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     o.heap = &m->heap; o.log = &m->log; o.progress = &m->progress; o.clock = &m->clock;
     o.mapping = d.mapping; o.parts = d.parts; o.n_parts = d.n_parts;
     start = llm__now(m);
+    llm__memory_look(&memory);
+    m->free_bytes = memory.available;
+    m->from_path = src->path != NULL;
+    if (src->path) m->name_type = llm__name_type_of(src->path);
+    if (!d.force && !src->data) { o.most_bytes = memory.physical; o.most_by = memory.physical_by; }
     fp = llm__fp_enter();
     r = src->path ? llm__gguf_open_path(&m->gguf, src->path, &o, err)
       : src->reader ? llm__gguf_open_reader(&m->gguf, src->reader, &o, err)
@@ -12452,6 +13489,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (r == LLM_OK && m->progress.progress_fn && !m->progress.progress_fn(m->progress.user, 0, 1.0f))
         r = llm__fail(err, LLM_CANCELLED, "the load was cancelled by the progress callback");
     m->load_ms = llm__ms_since(m, start);
+    m->bind_ms = m->load_ms - m->gguf.open_ms - m->gguf.parse_ms - m->vocab_ms;
     llm__fp_leave(fp);
     if (r != LLM_OK) {
         llm__log(&m->log, LLM__LOG_ERROR, "load failed: %s", err ? err->text : llm_result_text(r));
@@ -12459,6 +13497,9 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
         return NULL;
     }
     if (m->bits_reason) llm__log(&m->log, LLM__LOG_WARNING, "the same-bits promise is off: %s", m->bits_reason);
+    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes)
+        llm__log(&m->log, LLM__LOG_WARNING, "the weights take %B and only %B of memory is free: they will be read from storage again and "
+                 "again", m->gguf.weight_bytes, m->free_bytes);
     llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer,
              llm__isa_name(m->kernels.isa));
     llm__ok(err);
@@ -12482,6 +13523,111 @@ LLM__PUBLIC llm_model *llm_load_reader(const llm_reader *reader, const llm_model
     if (!reader || !reader->read_at) { llm__fail(err, LLM_BAD_ARG, "the reader is NULL or has no read_at"); return NULL; }
     src.reader = reader;
     return llm__load(&src, desc, err);
+}
+
+// Opens the directory of what `src` names and makes a plan of it; everything is closed and freed again.
+static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const llm_model_desc *d, const llm_ctx_desc *c, llm_error *e) {
+    uint64_t bytes = 0, heads = 0;
+    llm__heap heap = LLM__ZERO;
+    llm__gguf_options o = LLM__ZERO;
+    llm__gguf g = LLM__ZERO;
+    llm__vocab vocab = LLM__ZERO;
+    llm__net net = LLM__ZERO;
+    llm__kernels kernels;
+    llm_result r;
+    uint32_t i;
+    heap.a = d->allocator;
+    heap.n_bytes = &bytes;
+    o.heap = &heap; o.log = &d->logger; o.clock = &d->clock;
+    o.mapping = d->mapping; o.parts = d->parts; o.n_parts = d->n_parts;
+    o.directory_only = true;
+    r = src->path ? llm__gguf_open_path(&g, src->path, &o, e)
+      : src->reader ? llm__gguf_open_reader(&g, src->reader, &o, e) : llm__gguf_open_memory(&g, src->data, src->bytes, &o, e);
+    if (r == LLM_OK) r = llm__vocab_load(&vocab, &heap, &g, e);
+    if (r == LLM_OK) r = llm__net_bind(&net, &heap, &g, e);
+    if (r == LLM_OK && p->kv_type == LLM_KV_Q8_0) r = llm__plan_rough_keys(&net, &g, &heap, e);
+    if (r == LLM_OK) r = llm__kernels_pick(&kernels, d->isa, e);
+    if (r == LLM_OK) {
+        // A mapped model has no copy of its directory.
+        for (i = 0; i < g.n_shards; i++) heads += g.mapping == LLM_MAP ? g.shards[i].head_bytes : 0;
+        p->isa = kernels.isa;
+        p->mapping = g.mapping;
+        p->model_bytes = sizeof(llm_model) + bytes - LLM__MIN(bytes, heads);
+        p->file_bytes = g.file_bytes;
+        p->weight_bytes = g.weight_bytes;
+        p->weights_mapped = g.mapping == LLM_MAP ? g.weight_bytes : 0;
+        p->weights_read = g.weight_bytes - p->weights_mapped;
+        p->file_fingerprint = g.fingerprint;
+        p->file_system = g.file_system;
+        llm__ctx_sizes(&net, c, &p->n_ctx, &p->n_batch);
+        if (d->host_gb_s < 0.0) p->gb_s = llm__plan_probe(&kernels, &heap, p->n_threads, &d->parallel, &d->clock);
+        r = llm__plan_sizes(p, &net, &kernels, &heap, e);
+    }
+    llm__net_free(&net, &heap);
+    llm__vocab_free(&vocab, &heap);
+    llm__gguf_close(&g);
+    return r;
+}
+static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
+                            llm_error *err) {
+    llm_model_desc d = LLM__ZERO;
+    llm_ctx_desc c = LLM__ZERO;
+    llm_plan_info p = LLM__ZERO;
+    llm__memory memory;
+    llm__fpenv fp;
+    llm_result r;
+    if (desc) d = *desc;
+    if (ctx_desc) c = *ctx_desc;
+    llm__ok(err);
+    if (!out) return llm__fail(err, LLM_BAD_ARG, "the plan has nowhere to go: out is NULL");
+    if ((r = llm__check_desc(&d, err)) != LLM_OK || (r = llm__check_ctx_desc(&c, err)) != LLM_OK) return r;
+    fp = llm__fp_enter();
+    llm__memory_look(&memory);
+    p.mem_available = memory.available;
+    p.mem_limit = memory.limit;
+    p.mem_limit_by = memory.limit_by;
+    p.kv_type = c.kv_type;
+    p.gb_s = LLM__MAX(d.host_gb_s, 0.0);
+    p.n_threads = llm__pool_n(d.n_threads);
+    if (src->path) {
+        const struct llm__name_type *named = llm__name_type_of(src->path);
+        p.name_type = named ? named->name : "";
+        p.name_bits = named ? (double)named->bits : 0.0;
+    } else {
+        p.name_type = "";
+    }
+    r = llm__plan_open(&p, src, &d, &c, err);
+    llm__fp_leave(fp);
+    if (r == LLM_OK) llm__give_struct(out, &p, out->struct_bytes, sizeof p);
+    return r == LLM_OK ? llm__ok(err) : r;
+}
+LLM__PUBLIC llm_result llm_plan(const char *path_utf8, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
+                                llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!path_utf8) return llm__fail(err, LLM_BAD_ARG, "the path is NULL");
+    src.path = path_utf8;
+    return llm__plan(&src, desc, ctx_desc, out, err);
+}
+LLM__PUBLIC llm_result llm_plan_memory(const void *data, size_t bytes, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
+                                       llm_plan_info *out, llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!data) return llm__fail(err, LLM_BAD_ARG, "the data is NULL");
+    src.data = data;
+    src.bytes = bytes;
+    return llm__plan(&src, desc, ctx_desc, out, err);
+}
+LLM__PUBLIC llm_result llm_plan_reader(const llm_reader *reader, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
+                                       llm_plan_info *out, llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!reader || !reader->read_at) return llm__fail(err, LLM_BAD_ARG, "the reader is NULL or has no read_at");
+    src.reader = reader;
+    return llm__plan(&src, desc, ctx_desc, out, err);
+}
+LLM__PUBLIC size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out, size_t cap) {
+    llm_stats_info f;
+    if (!plan || (cap && !out)) return 0;
+    llm__facts_of_plan(plan, &f);
+    return llm__findings_of(&f, out, cap);
 }
 
 LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
@@ -12587,6 +13733,50 @@ static void llm__publish_roofline(llm_ctx *c) {
     s->decode_gb_s = s->decode_ms > 0.0 ? bytes * 1e-6 / s->decode_ms : 0.0;
     s->roofline_pct = s->probe_gb_s > 0.0 ? LLM__MIN(100.0 * s->decode_gb_s / most, 100.0) : 0.0;
 }
+// The machine's facts are read again four times a second, or less often where reading them is slow: three thousandths of the time at most.
+static void llm__look(llm_ctx *c) {
+    const llm_model *m = c->model;
+    const uint64_t begin = llm__now(m);
+    llm__memory memory;
+    llm__heat heat;
+    uint64_t spent, k;
+    uint32_t i;
+    if (begin < c->watch.next_look) return;
+    llm__memory_look(&memory);
+    llm__facts_memory(&memory, &c->stats);
+    llm__heat_look(&heat);
+    llm__facts_heat(&heat, c->watch.recent >= c->watch.burst, &c->stats);
+    if (!c->watch.next_look || memory.major_faults != c->major_seen) {     // asking for each page takes 20 ms per GB: only if it changed
+        c->stats.weights_resident_bytes = 0;
+        for (i = 0; i < m->gguf.n_shards; i++) {
+            const llm__gguf_shard *s = &m->gguf.shards[i];
+            c->stats.weights_resident_bytes += llm__os_map_resident(&s->map);
+            for (k = 0; k < s->n_maps; k++) c->stats.weights_resident_bytes += llm__os_map_resident(&s->maps[k]);
+        }
+    }
+    c->major_seen = memory.major_faults;
+    spent = llm__now(m) - begin;
+    c->watch.next_look = begin + spent + LLM__MAX((uint64_t)250000, spent * 300);
+}
+static void llm__publish_facts(llm_ctx *c) {
+    llm_stats_info *s = &c->stats;
+    const llm_model *m = c->model;
+    s->bits_per_weight = llm__bits_of_reads(&m->reads);
+    s->scalar_pct = m->reads.bytes > 0.0 && m->kernels.isa != LLM_ISA_SCALAR ? 100.0 * m->reads.scalar / m->reads.bytes : 0.0;
+    if (m->kernels.isa == LLM_ISA_SCALAR) s->scalar_pct = 100.0;
+    s->file_fingerprint = m->gguf.fingerprint;
+    s->file_system = m->gguf.file_system;
+    s->mapping_reason = m->gguf.mapping_reason;
+    s->map_ms = m->gguf.map_ms;
+    s->bind_ms = m->bind_ms;
+    s->from_path = m->from_path;
+    s->name_type = m->name_type ? m->name_type->name : "";
+    s->name_bits = m->name_type ? (double)m->name_type->bits : 0.0;
+    s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values" : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values"
+                 : "blocked, F16 keys and values";
+    s->kv_limit_bytes = llm__kv_bytes_for(&c->state.kv, c->n_ctx, c->state.n_batch);
+    llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, llm__os_n_cores()), s);
+}
 static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
@@ -12608,6 +13798,8 @@ static void llm__publish(llm_ctx *c) {
     s->n_allocs = c->n_allocs;
     llm__publish_waits(c);
     llm__publish_roofline(c);
+    llm__publish_facts(c);
+    llm__look(c);
     while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
     c->published = *s;
     llm__atomic_store(&c->stats_lock, 0);
@@ -12617,13 +13809,34 @@ LLM__PUBLIC void llm_stats(const llm_ctx *ctx, llm_stats_info *out) {
     llm_stats_info s;
     if (!out) return;
     memset(&s, 0, sizeof s);
-    s.bits_reason = "";
+    llm__facts_no_text(&s);
     if (c) {
         while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
         s = c->published;
         llm__atomic_store(&c->stats_lock, 0);
     }
     llm__give_struct(out, &s, out->struct_bytes, sizeof s);
+}
+LLM__PUBLIC size_t llm_findings(const llm_ctx *ctx, llm_finding *out, size_t cap) {
+    llm_stats_info f = LLM__ZERO;
+    if (!ctx || (cap && !out)) return 0;
+    llm_stats(ctx, &f);
+    return llm__findings_of(&f, out, cap);
+}
+LLM__PUBLIC size_t llm_report(const llm_ctx *ctx, char *buf, size_t cap) {
+    llm_stats_info f = LLM__ZERO;
+    llm_info i = LLM__ZERO;
+    llm__fpenv fp;
+    llm__text t;
+    if (!ctx || (cap && !buf)) return LLM_FAILED;
+    llm_stats(ctx, &f);
+    llm_model_info(ctx->model, &i);
+    t.p = buf; t.n = 0; t.cap = cap;
+    fp = llm__fp_enter();
+    llm__report_text(&t, &f, &i);
+    llm__fp_leave(fp);
+    if (t.n < cap) buf[t.n] = 0;
+    return t.n;
 }
 
 static bool llm__enter(llm_ctx *c, llm__call *call) {
@@ -12688,14 +13901,6 @@ LLM__PUBLIC void llm_close(llm_ctx *ctx) {
     if (ctx) llm__ctx_free(ctx);
 }
 
-static llm_result llm__check_ctx_desc(const llm_ctx_desc *d, llm_error *e) {
-    if (d->kv_type != LLM_KV_F16 && d->kv_type != LLM_KV_F32 && d->kv_type != LLM_KV_Q8_0)
-        return llm__fail(e, LLM_BAD_ARG, "kv_type: %d is not a value of llm_kv_type", (int)d->kv_type);
-    if (d->template_json) return llm__fail(e, LLM_UNSUPPORTED, "template_json is not available in this version");
-    if (d->grammar || d->json_schema) return llm__fail(e, LLM_UNSUPPORTED, "grammar and json_schema are not available in this version");
-    return LLM_OK;
-}
-
 // Picks the rendering. A template that was asked for must be understood; without one of its own, a model still opens for tokens and
 // raw text.
 static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
@@ -12729,10 +13934,7 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     if (desc) d = *desc;
     llm__ok(err);
     if (llm__check_ctx_desc(&d, err) != LLM_OK) return NULL;
-    if (!d.n_ctx) d.n_ctx = LLM__MIN(4096u, m->net.n_ctx_train);
-    if (d.n_ctx > 0x7fffffffu) d.n_ctx = 0x7fffffffu;
-    if (!d.n_batch) d.n_batch = 512;
-    d.n_batch = LLM__MIN(d.n_batch, d.n_ctx);
+    llm__ctx_sizes(&m->net, &d, &d.n_ctx, &d.n_batch);
     c = (llm_ctx *)llm__alloc_zero(&m->heap, 1, sizeof *c);
     if (!c) { llm__fail(err, LLM_NO_MEMORY, "no memory for the context (%U bytes)", (uint64_t)sizeof *c); return NULL; }
     llm__atomic_add(&m->refs, 1);
@@ -12751,6 +13953,8 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     if (r == LLM_OK) r = llm__stops_set(&c->stops, &c->heap, d.stop, d.n_stop, err);
     if (r == LLM_OK) r = llm__open_chat(c, d.chat_template, err);
     if (r != LLM_OK) { llm__ctx_free(c); return NULL; }
+    llm__facts_no_text(&c->stats);
+    llm__facts_build(&c->stats);
     llm__publish(c);
     return c;
 }
@@ -12762,6 +13966,24 @@ static llm_result llm__fail_full(llm_ctx *c, uint64_t needed) {
                      "the context needs %U positions, and n_ctx is %u; rewind, shorten the input or raise n_ctx", needed, c->n_ctx);
 }
 
+// The first evaluation of a mapped model finds no page of it in this process. Bringing them in beforehand takes the time that it would
+// take anyway, and tells it apart. Not where the weights do not fit: there the last pages would push out the first.
+static void llm__first_touch(llm_ctx *c, llm__team *team) {
+    llm_model *m = c->model;
+    llm__pieces all = LLM__ZERO;
+    uint64_t began;
+    if (llm__atomic_exchange(&m->touched, 1) || m->gguf.mapping != LLM_MAP || !m->from_path) return;
+    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes) return;
+    began = llm__now(m);
+    all.heap = &c->heap;
+    llm__weights_of_token(&m->net, &all);
+    llm__pieces_sort(&all);
+    llm__touch(&all, team, &c->cancel);
+    llm__free(&c->heap, all.v);
+    c->stats.first_touch_ms = llm__ms_since(m, began);
+    c->watch.next_look = 0;
+}
+
 // Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
 // n_want 1 means the context's own. All or nothing.
 static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, size_t n_want, float *logits, bool progress) {
@@ -12769,7 +13991,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     llm__state *s = &c->state;
     const size_t begin = c->n_cached, lag = c->past.n - begin;      // lag: the token just sampled, or what a window has lost
     const size_t again = c->n_seen > begin ? c->n_seen - begin : 0; // the part of it that had been evaluated before
-    const uint64_t start = llm__now(m);
+    uint64_t start = 0;
     llm__team team;
     llm__eval ev = LLM__ZERO;
     llm_result r = LLM_OK;
@@ -12783,6 +14005,9 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         ev.team = &team; ev.cancel = &c->cancel; ev.progress = progress ? &m->progress : NULL;
         ev.tokens = c->past.v + begin; ev.n = lag + n; ev.position = begin;
         ev.n_want = n_want; ev.logits = logits ? logits : s->logits[1 - s->good];
+        llm__first_touch(c, &team);
+        start = llm__now(m);
+        if (ev.n == 1) llm__watch_begin(&c->watch);
         r = llm__fwd_eval(s, &ev, &c->error);
         llm__team_give(&team);
     }
@@ -12797,8 +14022,9 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     c->n_cached = c->n_seen = c->past.n;
     c->stats.reevaluated_tokens += again;
     if (ev.n == 1) {
-        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin);
-        const double ms = llm__ms_since(m, start);
+        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__now(m) - start;
+        const double ms = (double)us * 0.001;
+        llm__watch_end(&c->watch, us, m->net.bytes_per_token + kv_bytes);
         c->stats.decode_tokens++;
         c->stats.decode_ms += ms;
         c->kv_bytes_read += kv_bytes;
@@ -12816,6 +14042,7 @@ static void llm__stats_reset(llm_ctx *c) {
     s->prefill_ms = s->first_token_ms = s->decode_ms = 0.0;
     s->prefill_tokens = s->decode_tokens = s->reused_tokens = s->reevaluated_tokens = 0;
     c->kv_bytes_read = c->runs_in_decode = 0;
+    llm__watch_answer(&c->watch);
 }
 
 static llm_result llm__no_memory_for_text(llm_ctx *c) { return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text"); }
