@@ -155,7 +155,7 @@ static int command_report(session *s) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>outcome   What one experiment measures, and its way from process to process: one line of JSON.
 
-enum { PROBE_PROMPT = 16, PROBE_PREFILL = 64, MAX_NOTED = 4 };
+enum { PROBE_PROMPT = 1, PROBE_PREFILL = 64, MAX_NOTED = 4 };
 
 #define OUTCOME_REALS(X) X(load_ms) X(prompt_ms) X(first_ms) X(prefill_tok_s) X(decode_tok_s) X(tokens) X(faults_per_token) \
     X(gb_s) X(roofline_pct) X(bytes_per_token) X(peak_rss_bytes) X(file_bytes) X(bits_per_weight) X(n_ctx) X(threads) \
@@ -165,7 +165,7 @@ enum { PROBE_PROMPT = 16, PROBE_PREFILL = 64, MAX_NOTED = 4 };
 typedef struct noted { char code[48], text[252], advice[252]; double factor; } noted;
 typedef struct outcome {
 #define X(name) double name;
-    OUTCOME_REALS(X)                     // tokens: decoded while the clock ran; prompt_ms: 16 tokens, first_ms: with the load
+    OUTCOME_REALS(X)                     // tokens: decoded while the clock ran; prompt_ms: one token, first_ms: with the load
 #undef X
 #define X(name) char name[252];
     OUTCOME_TEXTS(X)                     // error: "" when it went well
@@ -187,16 +187,16 @@ static void outcome_write(FILE *f, const outcome *r, const llm_finding *findings
 }
 
 // The value of a key in what outcome_write writes; NULL if it is not there. A key's quotes never stand bare inside a string.
-static const char *json_after(const char *at, const char *key) {
+static const char *line_after(const char *at, const char *key) {
     char quoted[64];
     int n = snprintf(quoted, sizeof quoted, "\"%s\": ", key);
     at = at ? strstr(at, quoted) : NULL;
     return at ? at + n : NULL;
 }
-static double json_real_at(const char *at, const char *key) { return (at = json_after(at, key)) ? strtod(at, NULL) : 0; }
-static void json_text_at(const char *at, const char *key, char *out, size_t cap) {
+static double line_real(const char *at, const char *key) { return (at = line_after(at, key)) ? strtod(at, NULL) : 0; }
+static void line_text(const char *at, const char *key, char *out, size_t cap) {
     size_t n = 0;
-    at = json_after(at, key);
+    at = line_after(at, key);
     for (at = at && *at == '"' ? at + 1 : NULL; at && *at && *at != '"' && n + 1 < cap; at++) {
         if (*at == '\\' && at[1]) at++;
         out[n++] = *at;                  // json_text escapes nothing else that a sentence of the library has
@@ -206,18 +206,18 @@ static void json_text_at(const char *at, const char *key, char *out, size_t cap)
 static void outcome_read(outcome *r, const char *line) {
     const char *at;
     memset(r, 0, sizeof *r);
-#define X(name) r->name = json_real_at(line, #name);
+#define X(name) r->name = line_real(line, #name);
     OUTCOME_REALS(X)
 #undef X
-#define X(name) json_text_at(line, #name, r->name, sizeof r->name);
+#define X(name) line_text(line, #name, r->name, sizeof r->name);
     OUTCOME_TEXTS(X)
 #undef X
-    for (at = json_after(line, "findings"); at && (at = strstr(at, "{\"code\"")) && r->n_notes < MAX_NOTED; at++) {
+    for (at = line_after(line, "findings"); at && (at = strstr(at, "{\"code\"")) && r->n_notes < MAX_NOTED; at++) {
         noted *n = &r->notes[r->n_notes++];
-        json_text_at(at, "code", n->code, sizeof n->code);
-        json_text_at(at, "text", n->text, sizeof n->text);
-        json_text_at(at, "advice", n->advice, sizeof n->advice);
-        n->factor = json_real_at(at, "factor");
+        line_text(at, "code", n->code, sizeof n->code);
+        line_text(at, "text", n->text, sizeof n->text);
+        line_text(at, "advice", n->advice, sizeof n->advice);
+        n->factor = line_real(at, "factor");
     }
 }
 
@@ -251,7 +251,7 @@ static void seconds_judge(seconds *w, outcome *r) {
     r->sustained_tok_s = median(w->rate + w->n - SUSTAINED_SECONDS, SUSTAINED_SECONDS, NULL);
 }
 
-// Two tokens at least. After 64, or at the end of the context, it goes back, off the clock: a fast set-up must not get deeper than others.
+// Two tokens at least, or one that takes five seconds. After 64, or at the end of the context, it goes back, off the clock: a fast set-up must not get deeper than others.
 static int probe_decode(session *s, uint32_t n_ctx, outcome *r) {
     const size_t from = llm_past(s->ctx), to = from + PROBE_PREFILL < n_ctx ? from + PROBE_PREFILL : n_ctx;
     double spent = 0, start, now, faults = 0, before;
@@ -259,7 +259,7 @@ static int probe_decode(session *s, uint32_t n_ctx, outcome *r) {
     llm_token token;
     memset(&w, 0, sizeof w);
     w.start = now_ms();
-    while (r->tokens < 2 || spent < s->o.ms) {
+    while (spent < s->o.ms || r->tokens < (spent < 5000 ? 2 : 1)) {
         if (llm_past(s->ctx) >= to && llm_rewind(s->ctx, from) < 0) return 0;
         token = llm_sample(s->ctx);
         before = major_faults();
@@ -277,10 +277,11 @@ static int probe_decode(session *s, uint32_t n_ctx, outcome *r) {
     return 1;
 }
 
-// The prompt, the decode, a longer prompt if it takes less than two seconds, and what the memory gives if a pass over it is short.
+// A first token, the decode, a longer prompt if that many tokens would take less than ten seconds, and what the memory gives if a pass
+// over it is short.
 static int probe_stages(session *s, const llm_info *info, uint32_t n_ctx, outcome *r) {
     const uint32_t depth = s->o.depth < n_ctx / 2 ? s->o.depth : n_ctx / 2;
-    const uint32_t n = n_ctx - depth, prompt = n / 4 < PROBE_PROMPT ? n / 4 + 1 : PROBE_PROMPT;
+    const uint32_t n = n_ctx - depth;
     const uint32_t longer = n / 2 < PROBE_PREFILL ? n / 2 : PROBE_PREFILL;
     llm_token *tokens = (llm_token *)room_for(depth + PROBE_PREFILL, sizeof *tokens);
     double start;
@@ -288,12 +289,12 @@ static int probe_stages(session *s, const llm_info *info, uint32_t n_ctx, outcom
     bench_tokens(tokens, depth + PROBE_PREFILL, info->n_vocab);
     good = depth == 0 || llm_eval(s->ctx, tokens, depth) >= 0;
     start = now_ms();
-    good = good && llm_eval(s->ctx, tokens + depth, prompt) >= 0;
+    good = good && llm_eval(s->ctx, tokens + depth, PROBE_PROMPT) >= 0;
     r->prompt_ms = now_ms() - start;
     r->first_ms = r->load_ms + r->prompt_ms;
     good = good && probe_decode(s, n_ctx, r);
     if (good) r->bytes_per_token = (double)stats_of(s->ctx).bytes_per_token;
-    if (good && longer > prompt && r->prompt_ms * longer / prompt < 2000) {
+    if (good && longer > PROBE_PROMPT && longer * 1e3 / r->decode_tok_s < 10000) {
         good = llm_rewind(s->ctx, depth) >= 0;
         start = now_ms();
         good = good && llm_eval(s->ctx, tokens + depth, longer) >= 0;
@@ -377,7 +378,7 @@ typedef struct setup {
 } setup;
 
 //    id        key        what it is called
-#define FACTORS(X)                               \
+#define LEVERS(X)                               \
     X(FILE,     "file",    "the file")           \
     X(MAPPING,  "mapping", "mapped or read")     \
     X(KERNELS,  "kernels", "kernels")            \
@@ -386,20 +387,20 @@ typedef struct setup {
     X(KV,       "kv",      "keys and values")    \
     X(CONTEXT,  "context", "size of the context")
 
-typedef enum factor {
-#define X(id, key, name) FACTOR_##id,
-    FACTORS(X)
+typedef enum lever {
+#define X(id, key, name) LEVER_##id,
+    LEVERS(X)
 #undef X
-    N_FACTORS
-} factor;
-static const char *const factor_keys[] = {
+    N_LEVERS
+} lever;
+static const char *const lever_keys[] = {
 #define X(id, key, name) key,
-    FACTORS(X)
+    LEVERS(X)
 #undef X
 };
-static const char *const factor_names[] = {
+static const char *const lever_names[] = {
 #define X(id, key, name) name,
-    FACTORS(X)
+    LEVERS(X)
 #undef X
 };
 
@@ -475,12 +476,18 @@ static void child_run(const char *program, const setup *u, uint32_t ms, double l
     probe_run(&s, r);
     session_close(&s);
 }
+static double load_average(void) { return 0; }
 static uint32_t cpus_online(void) {
     SYSTEM_INFO info;
     GetSystemInfo(&info);
     return (uint32_t)info.dwNumberOfProcessors;
 }
 #else
+// Programs that want to compute, mean of a minute; 0 where the system does not say.
+static double load_average(void) {
+    double load = 0;
+    return getloadavg(&load, 1) == 1 ? load : 0;
+}
 static uint32_t cpus_online(void) {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : n > 256 ? 256 : (uint32_t)n;
@@ -566,7 +573,7 @@ enum { MAX_ROUNDS = 16, MAX_TRIALS = 24, MAX_STEPS = 7, MORE_ROUNDS = 4 };
 #define NOT_RUN     (-1.0)
 
 typedef struct trial {
-    factor what;
+    lever what;
     setup u;
     char says[200];                       // "2 threads instead of 8"
     double rate[MAX_ROUNDS];              // 0: it failed; NOT_RUN: it did not take part
@@ -576,14 +583,14 @@ typedef struct trial {
     int out, is_default;                  // out: no more rounds
 } trial;
 
-typedef struct step { trial base, tries[MAX_TRIALS]; uint32_t n, n_rounds; int chosen; } step;
+typedef struct step { trial base, tries[MAX_TRIALS]; uint32_t n, n_rounds; int chosen, first_counts; } step;
 
 typedef struct doctor {
     session *s;
     const char *program;
     uint32_t ms, rounds, n_steps, n_run, default_threads;
     uint64_t random, seed;
-    double limit_ms, start, deadline;
+    double limit_ms, start, deadline, load;     // load: of the machine, before the first experiment
     char cpu[128];
     step steps[MAX_STEPS];
     double cold_first_ms, warm_first_ms;
@@ -638,12 +645,15 @@ static void trial_run(doctor *d, trial *t, uint32_t round) {
 }
 
 static int step_round(doctor *d, step *st) {
+    const int base_is_known = st->first_counts && st->n_rounds == 0;
     trial *order[MAX_TRIALS + 1];
     uint32_t i, k, n = 0, round = st->n_rounds;
     if (round == MAX_ROUNDS) return 0;
     st->n_rounds++;
-    order[n++] = &st->base;
-    st->base.rate[round] = NOT_RUN;
+    if (!base_is_known) {
+        order[n++] = &st->base;
+        st->base.rate[round] = NOT_RUN;
+    }
     for (i = 0; i < st->n; i++) {
         st->tries[i].rate[round] = NOT_RUN;
         if (!st->tries[i].out) order[n++] = &st->tries[i];
@@ -657,7 +667,7 @@ static int step_round(doctor *d, step *st) {
     for (i = 0; i < n && !interrupted && (round == 0 || !time_is_up(d)); i++) trial_run(d, order[i], round);
     trial_judge(&st->base, &st->base, st->n_rounds);
     for (i = 0; i < st->n; i++) trial_judge(&st->tries[i], &st->base, st->n_rounds);
-    return n > 1 && !time_is_up(d);
+    return n > 0 && !time_is_up(d);
 }
 
 // Who cannot be first any more waits for the next step, where he is tried again.
@@ -700,7 +710,7 @@ static void step_confirm(doctor *d, step *st) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>path   From yours to the best that was found, one repair at a time.
 
-static trial *step_add(step *st, factor what, const setup *u) {
+static trial *step_add(step *st, lever what, const setup *u) {
     trial *t;
     uint32_t i;
     for (i = 0; i < st->n; i++) if (setup_equal(&st->tries[i].u, u)) return &st->tries[i];
@@ -722,7 +732,7 @@ static void step_threads(const doctor *d, step *st) {
     trial *t;
     uint32_t n;
     u.threads = 0;
-    if (asked && asked != d->default_threads && (t = step_add(st, FACTOR_THREADS, &u)) != NULL) {
+    if (asked && asked != d->default_threads && (t = step_add(st, LEVER_THREADS, &u)) != NULL) {
         t->is_default = 1;
         snprintf(t->says, sizeof t->says, "as many threads as the library chooses (%u), not %u", (unsigned)d->default_threads,
                  (unsigned)asked);
@@ -730,7 +740,7 @@ static void step_threads(const doctor *d, step *st) {
     for (n = 1; n <= most; n++) {
         if (n == now || n == d->default_threads || !worth_trying(n, most) || (d->s->o.brief && n != most && n != (most + 1) / 2)) continue;
         u.threads = n;
-        if ((t = step_add(st, FACTOR_THREADS, &u)) != NULL)
+        if ((t = step_add(st, LEVER_THREADS, &u)) != NULL)
             snprintf(t->says, sizeof t->says, "%u thread%s instead of %u", (unsigned)n, n == 1 ? "" : "s", (unsigned)now);
     }
 }
@@ -739,7 +749,7 @@ static void step_mapping(step *st) {
     const int reads = u.mapping == LLM_READ || strcmp(st->base.last.mapping, "read") == 0;
     trial *t;
     u.mapping = u.mapping == LLM_READ ? LLM_MAP_AUTO : reads ? LLM_MAP : LLM_READ;
-    if ((t = step_add(st, FACTOR_MAPPING, &u)) != NULL)
+    if ((t = step_add(st, LEVER_MAPPING, &u)) != NULL)
         snprintf(t->says, sizeof t->says, reads ? "the file mapped, not read into memory" : "the file read into memory, not mapped");
 }
 // Scalar kernels are no repair: they show what the others are worth.
@@ -749,7 +759,7 @@ static void step_kernels(const doctor *d, step *st) {
     const int forced = u.isa != LLM_ISA_AUTO;
     if (!forced && (d->s->o.brief || d->n_steps > 1 || st->base.last.decode_tok_s < 5)) return;
     u.isa = forced ? LLM_ISA_AUTO : LLM_ISA_SCALAR;
-    if ((t = step_add(st, FACTOR_KERNELS, &u)) == NULL) return;
+    if ((t = step_add(st, LEVER_KERNELS, &u)) == NULL) return;
     if (forced) snprintf(t->says, sizeof t->says, "the best kernels that this CPU has, not %s", llm_isa_name(st->base.u.isa));
     else snprintf(t->says, sizeof t->says, "scalar kernels, not %s", st->base.last.isa);
 }
@@ -758,13 +768,13 @@ static void step_memory(step *st) {
     const uint32_t needed = (u.depth + 2 * PROBE_PREFILL + 255) / 256 * 256, now = u.ctx ? u.ctx : 4096;
     trial *t;
     u.kv = u.kv == LLM_KV_F16 ? LLM_KV_Q8_0 : LLM_KV_F16;
-    if ((t = step_add(st, FACTOR_KV, &u)) != NULL)
+    if ((t = step_add(st, LEVER_KV, &u)) != NULL)
         snprintf(t->says, sizeof t->says, "keys and values as %s%s, not %s", kv_name(u.kv),
                  u.kv == LLM_KV_Q8_0 ? " (a little less exact)" : "", kv_name(st->base.u.kv));
     u = st->base.u;
     if (now <= needed || (st->base.last.n_ctx > 0 && st->base.last.n_ctx <= needed)) return;
     u.ctx = needed;
-    if ((t = step_add(st, FACTOR_CONTEXT, &u)) != NULL)
+    if ((t = step_add(st, LEVER_CONTEXT, &u)) != NULL)
         snprintf(t->says, sizeof t->says, "a context of %u tokens, not %u", (unsigned)needed, (unsigned)now);
 }
 static void step_file(const doctor *d, step *st) {
@@ -772,19 +782,19 @@ static void step_file(const doctor *d, step *st) {
     trial *t;
     if (!d->s->o.better || u.file == d->s->o.better) return;
     u.file = d->s->o.better;
-    if ((t = step_add(st, FACTOR_FILE, &u)) != NULL)
+    if ((t = step_add(st, LEVER_FILE, &u)) != NULL)
         snprintf(t->says, sizeof t->says, "%.80s instead of %.80s", file_name(u.file), file_name(st->base.u.file));
 }
 static void step_cores(step *st) {
     setup u = st->base.u;
     trial *t;
     u.cores = u.cores == LLM_CORES_BIG ? LLM_CORES_ANY : LLM_CORES_BIG;
-    if ((t = step_add(st, FACTOR_CORES, &u)) != NULL)
+    if ((t = step_add(st, LEVER_CORES, &u)) != NULL)
         snprintf(t->says, sizeof t->says, u.cores == LLM_CORES_BIG ? "on the big cores only" : "on cores that the system chooses");
 }
 // A factor that was repaired is not tried again: it would be the way back.
 static void step_trials(const doctor *d, step *st) {
-    int done[N_FACTORS];
+    int done[N_LEVERS];
     uint32_t i, n = 0;
     memset(done, 0, sizeof done);
     for (i = 0; i + 1 < d->n_steps; i++) done[d->steps[i].tries[d->steps[i].chosen].what] = 1;
@@ -805,13 +815,15 @@ static void step_run(doctor *d, step *st) {
     step_confirm(d, st);
 }
 
-// The first run is not counted: pages of the file come in. It also tells what the default is here.
+// The first run is not counted: pages of the file come in. Where it takes ten seconds, each token will be slow, and a run is dear: it is.
 static void doctor_path(doctor *d, const setup *yours) {
+    const double start = now_ms();
     step *st = &d->steps[0];
     st->base.u = *yours;
     snprintf(st->base.says, sizeof st->base.says, "as it is");
     d->n_steps = 1;
     trial_run(d, &st->base, 0);
+    st->first_counts = now_ms() - start > 10e3;
     for (;;) {
         const trial *t;
         step_trials(d, st);
@@ -850,7 +862,7 @@ static double cache_resident_pct(int file, size_t bytes) {
     unsigned char *in = (unsigned char *)room_for(n, 1);
     void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
     size_t i, resident = n;
-    if (map != MAP_FAILED && mincore(map, bytes, (void *)in) == 0)
+    if (map != MAP_FAILED && mincore(map, bytes, in) == 0)
         for (i = resident = 0; i < n; i++) resident += in[i] & 1;
     if (map != MAP_FAILED) munmap(map, bytes);
     free(in);
@@ -920,13 +932,13 @@ static void trial_why(const trial *base, const trial *t, char *out, size_t cap) 
     else if (a->faults_per_token >= 10 && a->faults_per_token > 4 * b->faults_per_token)
         snprintf(out, cap, "it does not fit the memory: %.0f times per token the system waits for pages from storage, after that %.0f",
                  a->faults_per_token, b->faults_per_token);
-    else if (t->what == FACTOR_FILE) {
+    else if (t->what == LEVER_FILE) {
         bytes_text(x, sizeof x, (uint64_t)a->bytes_per_token);
         bytes_text(y, sizeof y, (uint64_t)b->bytes_per_token);
         snprintf(out, cap, "a token reads %s instead of %s", y, x);
-    } else if (t->what == FACTOR_THREADS && a->threads > cpus_online())
+    } else if (t->what == LEVER_THREADS && a->threads > cpus_online())
         snprintf(out, cap, "%.0f threads share %u CPUs", a->threads, (unsigned)cpus_online());
-    else if (t->what == FACTOR_KERNELS && a->roofline_pct > 0 && b->roofline_pct > 0)
+    else if (t->what == LEVER_KERNELS && a->roofline_pct > 0 && b->roofline_pct > 0)
         snprintf(out, cap, "decode uses %.0f %% of what this machine reads, then %.0f %%", a->roofline_pct, b->roofline_pct);
 }
 
@@ -940,6 +952,8 @@ static void print_head(const doctor *d) {
     printf("\nmachine      %s, %u CPUs", d->cpu, (unsigned)cpus_online());
     if (*yours->last.isa) printf(", %s, %.0f thread%s", yours->last.isa, yours->last.threads, yours->last.threads == 1 ? "" : "s");
     if (yours->last.temperature_c > 0) printf(", %.0f C at the start", yours->last.temperature_c);
+    if (d->load > 0.5 * cpus_online())
+        printf("\n%12s busy: load %.1f at the start, so other programs have their share of what follows", "", d->load);
     printf("\n\n");
 }
 static void print_path(const doctor *d) {
@@ -977,10 +991,10 @@ static void print_first(const doctor *d) {
         if (t->gain < RUNS_AT_ALL)
             printf("%12s alone it gives %s (%.2f to %.2f, %u round%s)\n", "", gain_text(t->gain, gain, sizeof gain), t->low, t->high,
                    (unsigned)t->n, t->n == 1 ? "" : "s");
-        for (f = 0; f < N_FACTORS; f++) {
+        for (f = 0; f < N_LEVERS; f++) {
             const trial *other = alone(d, f);
             if (!other || other == t || !trial_named(other)) continue;
-            printf("%s%s %s", any++ ? ", " : "             the others alone: ", factor_names[f], gain_text(other->gain, gain, sizeof gain));
+            printf("%s%s %s", any++ ? ", " : "             the others alone: ", lever_names[f], gain_text(other->gain, gain, sizeof gain));
         }
         if (any) printf("\n");
         setup_text(&path_end(d)->u, line, sizeof line);
@@ -995,10 +1009,10 @@ static void print_rest(const doctor *d) {
     if (end->roofline_pct > 0)
         printf("%-12s decode reads %.1f GB/s, %.0f %% of what this machine reads with these threads\n", "the roof",
                end->gb_s * end->roofline_pct / 100, end->roofline_pct);
-    for (f = 0; f < N_FACTORS; f++) {
+    for (f = 0; f < N_LEVERS; f++) {
         const trial *t = alone(d, f);
         if (!t || t->last.decode_tok_s <= 0 || t->n < 3 || t->gain < 1 / MATTERS || trial_named(t)) continue;
-        printf("%s%s", any++ ? ", " : "no matter    ", factor_names[f]);
+        printf("%s%s", any++ ? ", " : "no matter    ", lever_names[f]);
     }
     if (any) printf("\n");
     for (i = 0; i < st->n; i++)
@@ -1045,7 +1059,7 @@ static void step_json(FILE *f, const char *first, const step *st) {
     trial_json(f, first, &st->base);
     fputs(", \"tries\": [", f);
     for (i = 0; i < st->n; i++) {
-        json_string(f, i ? ", {" : "{", "factor", factor_keys[st->tries[i].what]);
+        json_string(f, i ? ", {" : "{", "factor", lever_keys[st->tries[i].what]);
         trial_json(f, ", ", &st->tries[i]);
         fprintf(f, ", \"named\": %s}", trial_named(&st->tries[i]) ? "true" : "false");
     }
@@ -1061,11 +1075,12 @@ static void doctor_json(FILE *f, const doctor *d) {
     json_real(f, "seconds", (now_ms() - d->start) * 1e-3);
     fprintf(f, ", \"complete\": %s", time_is_up(d) ? "false" : "true");
     json_real(f, "start_temperature_c", first->base.last.temperature_c);
+    json_real(f, "start_load", d->load);
     fprintf(f, ", \"healthy\": %s", first->chosen < 0 && first->base.n >= 3 ? "true" : "false");
-    json_string(f, ", ", "first", first->chosen < 0 ? "" : factor_keys[first->tries[first->chosen].what]);
+    json_string(f, ", ", "first", first->chosen < 0 ? "" : lever_keys[first->tries[first->chosen].what]);
     fputs(", \"path\": [", f);
     for (i = 0; i < path_rows(d); i++) {
-        json_string(f, i ? ", {" : "{", "factor", i ? factor_keys[path_repair(d, i)->what] : "");
+        json_string(f, i ? ", {" : "{", "factor", i ? lever_keys[path_repair(d, i)->what] : "");
         json_string(f, ", ", "says", i ? path_repair(d, i)->says : "as it is");
         json_real(f, "tok_s", path_row(d, i)->tok_s);
         json_real(f, "gain", i ? path_repair(d, i)->gain : 1);
@@ -1136,7 +1151,7 @@ static void doctor_gear(doctor *d) {
     d->rounds = o->full ? 5 : 3;
     d->limit_ms = o->brief ? 20e3 : o->full ? 180e3 : 60e3;
     d->start = now_ms();
-    d->deadline = d->start + (o->brief ? 45e3 : o->full ? 1800e3 : 240e3);
+    d->deadline = d->start + (o->brief ? 45e3 : o->full ? 3600e3 : 600e3);
     d->seed = d->random = (uint64_t)time(NULL) * 1000003u + (uint64_t)d->start;
 }
 static int doctor_setup(session *s, setup *u) {
@@ -1175,6 +1190,7 @@ static int command_doctor(session *s) {
     d->default_threads = default_threads(s->o.model);
     cpu_name(d->cpu, sizeof d->cpu);
     doctor_gear(d);
+    d->load = load_average();
     catch_interrupts();
     doctor_path(d, &yours);
     if (s->o.full && path_end(d)->tok_s > 0 && !time_is_up(d)) doctor_cold(d);

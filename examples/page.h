@@ -148,7 +148,7 @@ static void card_close(FILE *f) { fputs("</svg></section>\n", f); }
 
 // As gain_text, with the sign that a page has and a terminal may not.
 static const char *times_text(double gain, char *out, size_t cap) {
-    char plain[32];
+    char plain[16];
     gain_text(gain, plain, sizeof plain);
     if (*plain == 'x') snprintf(out, cap, "\xc3\x97%s", plain + 1);
     else snprintf(out, cap, "%s", plain);
@@ -190,7 +190,7 @@ static void page_waterfall(FILE *f, const doctor *d) {
         const trial *t = path_row(d, i);
         const double y = 50.0 * i, x = scale_at(&s, t->tok_s);
         svg_chip(f, 10, y + 12, i + 1, row_colour(d, i));
-        svg_text(f, 24, y + 16, i ? "h" : "s h", "%.44s", i ? factor_names[path_repair(d, i)->what] : "as it is");
+        svg_text(f, 24, y + 16, i ? "h" : "s h", "%.44s", i ? lever_names[path_repair(d, i)->what] : "as it is");
         svg_text(f, PAGE_W - 4, y + 16, "r b n h", "%s%s%s", i ? times_text(path_repair(d, i)->gain, gain, sizeof gain) : "",
                  i ? " \xe2\x86\x92 " : "", t->tok_s > 0 ? rate_text(t->tok_s, rate, sizeof rate) : "does not run");
         svg_bar(f, i ? before : s.from, x > before || i == 0 ? x : before, y + 25, 15, row_colour(d, i));
@@ -207,7 +207,7 @@ static void page_alone(FILE *f, const doctor *d) {
     scale s;
     uint32_t n = 0, row = 0;
     int k;
-    for (k = 0; k < N_FACTORS; k++) {
+    for (k = 0; k < N_LEVERS; k++) {
         const trial *t = alone(d, k);
         if (!t || !(t->gain > 0) || t->gain >= RUNS_AT_ALL) continue;
         n++;
@@ -216,8 +216,8 @@ static void page_alone(FILE *f, const doctor *d) {
     }
     if (n == 0) return;
     s = scale_of(low, high, 8, PAGE_W - 60, 1);
-    card_open(f, "Each change alone", "How many times faster than as it is, with the range over rounds. In the band it does not matter; grey "
-              "is within the noise, or was tried once while another change gained far more.");
+    card_open(f, "Each change alone", "How many times faster than as it is, with the range over rounds. In the band it does not matter; "
+              "grey is within the noise, or was tried once while another change gained far more.");
     svg_open(f, 40.0 * n + 22, "gain of each change alone");
     svg_bar(f, scale_at(&s, 1 / MATTERS), scale_at(&s, MATTERS), 0, 40.0 * n + 2, "grid");
     for (at = tick_first(&s); at < s.high; at = tick_after(&s, at)) {
@@ -225,7 +225,7 @@ static void page_alone(FILE *f, const doctor *d) {
         svg_text(f, scale_at(&s, at), 40.0 * n + 18, "s m n", "\xc3\x97%g", at);
     }
     svg_line(f, scale_at(&s, 1), 0, scale_at(&s, 1), 40.0 * n + 4, "a");
-    for (k = 0; k < N_FACTORS; k++) {
+    for (k = 0; k < N_LEVERS; k++) {
         const trial *t = alone(d, k);
         const double y = 40.0 * row;
         const char *colour = t && trial_named(t) ? "one" : "was";
@@ -323,7 +323,7 @@ static uint32_t step_sweep(const step *st, double threads[MAX_TRIALS + 1], doubl
     uint32_t i, k, n = 0;
     for (i = 0; i <= st->n; i++) {
         const trial *t = i == st->n ? &st->base : &st->tries[i];
-        if ((i < st->n && t->what != FACTOR_THREADS) || !(t->tok_s > 0)) continue;
+        if ((i < st->n && t->what != LEVER_THREADS) || !(t->tok_s > 0)) continue;
         for (k = n++; k > 0 && threads[k - 1] > t->last.threads; k--) { threads[k] = threads[k - 1]; rates[k] = rates[k - 1]; }
         threads[k] = t->last.threads;
         rates[k] = t->tok_s;
@@ -437,11 +437,12 @@ static void page_also(FILE *f, const doctor *d) {
         fputs("</li>", f);
     }
     if (d->cold_first_ms > 0)
-        page_item(f, "Cold start: the first token comes after %.2f s, after %.2f s when the file is in the page cache.", d->cold_first_ms * 1e-3,
-                  d->warm_first_ms * 1e-3);
+        page_item(f, "Cold start: the first token comes after %.2f s, after %.2f s when the file is in the page cache.",
+                  d->cold_first_ms * 1e-3, d->warm_first_ms * 1e-3);
     else if (*d->cold_skipped) page_item(f, "No cold start was tried: %s.", d->cold_skipped);
     if (d->sustained.sustained_tok_s > 0)
-        page_item(f, "Sustained: %.3g tokens/s after a minute, %.3g at its beginning.", d->sustained.sustained_tok_s, d->sustained.burst_tok_s);
+        page_item(f, "Sustained: %.3g tokens/s after a minute, %.3g at its beginning.", d->sustained.sustained_tok_s,
+                  d->sustained.burst_tok_s);
     for (i = 0; i < st->n; i++)
         if (*st->tries[i].last.error) page_item(f, "Not tried: %s (%s)", st->tries[i].says, st->tries[i].last.error);
     fputs("</ul></section>\n", f);
@@ -481,6 +482,7 @@ static void page_write(FILE *f, const doctor *d) {
     fputs("</h1><p class=\"soft\">", f);
     html_format(f, "%s, %u CPUs, %s", d->cpu, (unsigned)cpus_online(), yours->last.isa);
     if (yours->last.temperature_c > 0) html_format(f, ", %.0f \xc2\xb0" "C at the start", yours->last.temperature_c);
+    if (d->load > 0.5 * cpus_online()) html_format(f, ", busy (load %.1f at the start)", d->load);
     fputs("</p></header>\n", f);
     page_hero(f, d);
     fputs("<div class=\"cards\">\n", f);
@@ -494,5 +496,6 @@ static void page_write(FILE *f, const doctor *d) {
     page_table(f, d);
     fprintf(f, "<footer>llm doctor %d.%d.%d, %u experiments in %.0f s, each in a process of its own, medians of interleaved rounds in "
             "random order (seed %llu)%s.</footer></main></body></html>\n", LLM_VERSION_MAJOR, LLM_VERSION_MINOR, LLM_VERSION_PATCH,
-            (unsigned)d->n_run, (now_ms() - d->start) * 1e-3, (unsigned long long)d->seed, time_is_up(d) ? "; ended before all was tried" : "");
+            (unsigned)d->n_run, (now_ms() - d->start) * 1e-3, (unsigned long long)d->seed,
+            time_is_up(d) ? "; ended before all was tried" : "");
 }
