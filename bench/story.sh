@@ -3,9 +3,9 @@
 #
 #   bench/story.sh [F16.gguf Q4_0.gguf]       (default: $LLM_STORY/1.1b-F16.gguf and 1.1b-Q4_0.gguf; made if LLM_MKMODEL names mkmodel.py)
 #
-#   A   16-bit weights, memory for half of them, slow workers: scalar kernels and four threads per CPU
+#   A   16-bit weights, memory for half of them, slow workers: 32 threads for each CPU
 #   B   4-bit weights, otherwise as A: they fit
-#   C   4-bit weights, all the memory, the library's own choice of kernels and threads
+#   C   4-bit weights, all the memory, as many threads as the library chooses
 #
 # The memory limit is a control group (v2 memory.max, else v1 memory.limit_in_bytes); both files leave the page cache first, because pages
 # that another group has brought in are not charged to ours. Without the right to make a group, locked memory of a neighbour takes its place.
@@ -19,7 +19,7 @@ folder=${LLM_STORY:-build/story}
 f16=${1:-$folder/1.1b-F16.gguf}
 q4=${2:-$folder/1.1b-Q4_0.gguf}
 cpus=$(getconf _NPROCESSORS_ONLN)
-slow="--isa scalar --threads $((4 * cpus))"
+slow="--threads $((32 * cpus))"
 skipped() { echo "skipped: $*"; exit 77; }
 command -v python3 > /dev/null || skipped "no python3"
 [ -x "$llm" ] || skipped "no program at $llm: run make first"

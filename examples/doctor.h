@@ -1017,10 +1017,8 @@ static void print_rest(const doctor *d) {
     if (any) printf("\n");
     for (i = 0; i < st->n; i++)
         if (*st->tries[i].last.error) printf("skipped      %s: %s\n", st->tries[i].says, st->tries[i].last.error);
-    for (i = 0; i < path_row(d, 0)->last.n_notes; i++) {
-        const noted *n = &path_row(d, 0)->last.notes[i];
-        printf("%-12s %s\n%12s %s\n", "also seen", n->text, "", n->advice);
-    }
+    for (i = 0; i < end->n_notes; i++)                     // of the end of the path: what was repaired is not said twice
+        printf("%-12s %s\n%12s %s\n", "what is left", end->notes[i].text, "", end->notes[i].advice);
     if (d->cold_first_ms > 0)
         printf("%-12s the first token comes after %.2f s when the file is not in the page cache, after %.2f s when it is\n", "cold start",
                d->cold_first_ms * 1e-3, d->warm_first_ms * 1e-3);
@@ -1100,14 +1098,21 @@ static void doctor_json(FILE *f, const doctor *d) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>table   Symptom, cause, check, fix: the rules of the library, as README.md has them.
 
+// A fact that a sentence would fill in is shown by its name in llm_stats_info; a cause by its code, in words.
+static void rules_cell(FILE *f, const char *s, int is_code) {
+    fputs("| ", f);
+    for (; *s; s++) fputc(is_code && *s == '_' ? ' ' : *s == '{' || *s == '}' ? '`' : *s, f);
+    fputc(' ', f);
+}
 static int rules_table(FILE *f) {
     size_t i;
-    const char *c;
     fputs("| symptom | cause | check | fix |\n|---|---|---|---|\n", f);
     for (i = 0; i < sizeof llm__rules / sizeof llm__rules[0]; i++) {
-        fprintf(f, "| %s | ", llm__rules[i].symptom);
-        for (c = llm__rules[i].code; *c; c++) fputc(*c == '_' ? ' ' : *c, f);
-        fprintf(f, " | %s | %s |\n", llm__rules[i].check, llm__rules[i].advice);
+        rules_cell(f, llm__rules[i].symptom, 0);
+        rules_cell(f, llm__rules[i].code, 1);
+        rules_cell(f, llm__rules[i].check, 0);
+        rules_cell(f, llm__rules[i].advice, 0);
+        fputs("|\n", f);
     }
     return fflush(f) == 0 ? EXIT_OK : EXIT_FAILED;
 }

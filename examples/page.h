@@ -304,7 +304,7 @@ static void page_roof(FILE *f, const doctor *d) {
         svg_line(f, sx.from, scale_at(&sy, at), sx.to, scale_at(&sy, at), "g");
         svg_text(f, sx.from - 6, scale_at(&sy, at) + 4, "s r n", "%g", at);
     }
-    for (at = tick_first(&sx); at < sx.high; at = tick_after(&sx, at))
+    for (at = tick_first(&sx); at < sx.high && scale_at(&sx, at) < PAGE_W - 24; at = tick_after(&sx, at))
         svg_text(f, scale_at(&sx, at), 224, "s m n", at >= 1e9 ? "%g GB" : at >= 1e6 ? "%g MB" : "%g kB",
                  at / (at >= 1e9 ? 1e9 : at >= 1e6 ? 1e6 : 1e3));
     svg_text(f, (sx.from + sx.to) / 2, 242, "s m", "bytes per token");
@@ -361,7 +361,7 @@ static void page_sweep(FILE *f, const doctor *d) {
         }
     }
     if (!first) return;
-    sx.is_log = sy.is_log = 0;
+    sx.is_log = most > 8;
     sx.low = 1; sx.high = most; sx.from = 54; sx.to = PAGE_W - 20;
     sy = scale_of(0, high * 1.08, 190, 8, 0);
     card_open(f, "Threads", "Tokens per second by the number of threads; this machine has %u CPU%s.", (unsigned)cpus_online(),
@@ -371,7 +371,7 @@ static void page_sweep(FILE *f, const doctor *d) {
         svg_line(f, 40, scale_at(&sy, at), PAGE_W - 4, scale_at(&sy, at), "g");
         svg_text(f, 34, scale_at(&sy, at) + 4, "s r n", "%g", at);
     }
-    for (at = 1; at <= most; at += most > 16 ? 4 : most > 8 ? 2 : 1) svg_text(f, scale_at(&sx, at), 206, "s m n", "%g", at);
+    for (at = 1; at <= most; at += sx.is_log ? at : 1) svg_text(f, scale_at(&sx, at), 206, "s m n", "%g", at);
     svg_text(f, (sx.from + sx.to) / 2, 224, "s m", "threads");
     page_sweep_line(f, first, &sx, &sy, first == last ? "one" : "was");
     if (first != last) {
@@ -425,15 +425,15 @@ static void page_item(FILE *f, const char *format, ...) {
 }
 static void page_also(FILE *f, const doctor *d) {
     const step *st = &d->steps[0];
-    const outcome *yours = &st->base.last;
-    uint32_t i, n = yours->n_notes + (d->cold_first_ms > 0) + (*d->cold_skipped != 0) + (d->sustained.sustained_tok_s > 0);
+    const outcome *end = &path_end(d)->last;
+    uint32_t i, n = end->n_notes + (d->cold_first_ms > 0) + (*d->cold_skipped != 0) + (d->sustained.sustained_tok_s > 0);
     for (i = 0; i < st->n; i++) n += *st->tries[i].last.error != 0;
     if (n == 0) return;
-    fputs("<section class=\"card\"><h2>Also seen</h2><ul>", f);
-    for (i = 0; i < yours->n_notes; i++) {
+    fputs("<section class=\"card\"><h2>What else there is</h2><ul>", f);
+    for (i = 0; i < end->n_notes; i++) {
         fputs("<li>", f);
-        html_sentence(f, yours->notes[i].text);
-        html_sentence(f, yours->notes[i].advice);
+        html_sentence(f, end->notes[i].text);
+        html_sentence(f, end->notes[i].advice);
         fputs("</li>", f);
     }
     if (d->cold_first_ms > 0)
