@@ -76,7 +76,8 @@
      LLM_NO_THREADS      everything on the calling thread (chosen by itself where the compiler has no atomics, such as tcc)
      LLM_NO_SIMD         scalar kernels only
      LLM_NO_CHAT         without chat templates                        (text that is fed, and tokens, still work)
-     LLM_QUIET           no #warning about builds that cannot keep a promise
+     LLM_QUIET           no #warning about builds that cannot keep a promise, no message about builds without optimisation
+     LLM_DEBUG           GCC without -O: the library is as unoptimised as the rest, to be stepped through
 */
 #if defined(LLM_IMPLEMENTATION) && !defined(LLM__FEATURES_SET)
 #define LLM__FEATURES_SET
@@ -443,6 +444,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
     uint32_t from_path;          /* 1: llm_load opened the file itself */
     double   major_faults_per_token, minor_faults_per_token;        /* of the whole process during this answer's decode */
     double   cpu_busy_pct;       /* of the time of this answer's decode, that its threads (or CPUs, if fewer) computed */
+    double   cpu_user_pct;       /* likewise, without what the system did for them, such as bringing in pages */
     double   preempted_per_token;          /* times that another program took a thread's CPU away */
     /* stages, besides open, parse, vocab, prefill and first token */
     double   map_ms;             /* mapping, or reading, the weights: part of open_ms */

@@ -143,7 +143,8 @@ rest() {                    # what every further build is asked: as dispatched, 
     hashes "$label" "$emulator" "$set_of_models"
     hashes "$label scalar" "$emulator" "$set_of_models" --isa scalar --split 64 --threads 2
 }
-build gcc-O0 gcc $std -O0 && rest "gcc -O0"
+build gcc-O0 gcc $std -O0 && rest "gcc -O0, raised to -O2 inside"
+build gcc-O0-debug gcc $std -O0 -DLLM_DEBUG && rest "gcc -O0"
 build gcc-Os gcc $std -Os && rest "gcc -Os" && by_name "gcc -Os"
 build gcc-O3-native gcc $std -O3 -march=native && rest "gcc -O3 -march=native"
 build gcc-O2-fast-math gcc $std -O2 -ffast-math && rest "gcc -O2 -ffast-math"

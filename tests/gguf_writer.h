@@ -110,7 +110,7 @@ GW_FN void gw_i32s(gguf_writer *w, const char *key, const int32_t *v, uint64_t n
 // Data follows the tensor before, padded to the alignment.
 GW_FN void gw_tensor(gguf_writer *w, const char *name, uint32_t type, uint32_t n_dims, const uint64_t *dims, const void *data,
                      size_t n_bytes) {
-    static const unsigned char zero[64];
+    static const unsigned char zero[64] = { 0 };
     uint32_t i;
     while (w->data.n % w->alignment) gw_bytes(&w->data, zero, 1);
     gw_string(&w->infos, name, strlen(name));

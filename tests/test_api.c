@@ -303,11 +303,10 @@ static void model_fields(void) {
     counter_init(&k, 0);
     memset(&d, 0, sizeof d); d.cores = LLM_CORES_BIG;             refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "cores");
     memset(&d, 0, sizeof d); d.cores = (llm_cores)7;              refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
-    memset(&d, 0, sizeof d); d.force = 1;                         refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "force");
+    memset(&d, 0, sizeof d); d.force = 2;                         refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "force");
     memset(&d, 0, sizeof d); d.cpu_share = 50;                    refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "cpu_share");
-    memset(&d, 0, sizeof d); d.host_gb_s = 10;                    refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "host_gb_s");
-    memset(&d, 0, sizeof d); d.host_gb_s = -1;                    refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "host_gb_s");
-    memset(&d, 0, sizeof d); d.host_gb_s = (double)nan_value();   refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, "host_gb_s");
+    memset(&d, 0, sizeof d); d.host_gb_s = 1e300;                 refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
+    memset(&d, 0, sizeof d); d.host_gb_s = (double)nan_value();   refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
     memset(&d, 0, sizeof d); d.isa = (llm_isa)5;                  refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
     memset(&d, 0, sizeof d); d.isa = LLM_ISA_RVV;                 refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, llm_isa_name(LLM_ISA_RVV));
     memset(&d, 0, sizeof d); d.mapping = (llm_mapping)9;          refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, "mapping");

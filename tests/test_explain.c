@@ -176,7 +176,7 @@ static llm_stats_info healthy(void) {
     f.anonymous_bytes = 250000000u; f.file_resident_bytes = 4000000000u;
     f.swap_total = 4000000000u; f.swap_used = 3000000000u; f.swap_is_zram = 1;      // with no pressure it does not matter (FR-026)
     f.load_ms = 300; f.map_ms = 1; f.first_token_ms = 900; f.first_touch_ms = 200;
-    f.roofline_pct = 85; f.probe_gb_s = 40; f.decode_gb_s = 34; f.cpu_busy_pct = 97;
+    f.roofline_pct = 85; f.probe_gb_s = 40; f.decode_gb_s = 34; f.cpu_busy_pct = 97; f.cpu_user_pct = 95;
     f.burst_gb_s = 35; f.recent_gb_s = 34; f.burst_mhz = 3000; f.cpu_mhz = 2950; f.cpu_mhz_max = 3000; f.temperature_c = 60;
     f.power_mode = "balanced";
     return f;
@@ -221,7 +221,7 @@ static void test_rules(void) {
     expect(&f, "weaker_kernels", 2.5, LLM_BOUND, "AVX2 kernels compute although the CPU has AVX-512 VNNI");
     f = healthy(); f.scalar_pct = 50; f.roofline_pct = 10;
     expect(&f, "scalar_types", 5.5, LLM_BOUND, "50.0 %");
-    f = healthy(); f.major_faults_per_token = 900; f.cpu_busy_pct = 4;                                    // FR-016
+    f = healthy(); f.major_faults_per_token = 900; f.cpu_user_pct = 4;                                    // FR-016
     expect(&f, "paging", 25.0, LLM_MEASURED, "900.0 times per token");
     f = healthy(); f.mem_pressure_pct = 60;                                                               // FR-026
     expect(&f, "memory_pressure", 2.5, LLM_MEASURED, "3.00 GB of 4.00 GB of swap");

@@ -5,7 +5,7 @@ dir=$TEST_SCRATCH/headers
 rm -rf "$dir" && mkdir -p "$dir"
 tiny=examples/tiny/tiny.gguf
 # Optimised once per compiler, because some warnings need that; -O0 elsewhere, because it takes a tenth of the time.
-warnings="-Wall -Wextra -pedantic -Werror"
+warnings="-Wall -Wextra -pedantic -Werror -DLLM_DEBUG"
 
 # builds WHAT COMMAND...: holds if the command succeeds; shows the first lines of what it said otherwise.
 builds() {

@@ -165,16 +165,16 @@ static void test_files(void) {
     CHECK(llm__os_file_read(&f, 19999, back, 2, &e) == LLM_IO && strstr(e.text, "20000"));
     CHECK(llm__os_file_read(&f, (uint64_t)1 << 40, back, 1, &e) == LLM_IO);
     CHECK(llm__os_file_read(&f, 5, back, 0, &e) == LLM_OK);
-    CHECK(!llm__os_file_changed(&f) && !llm__os_file_is_remote(&f));
+    CHECK(!llm__os_file_changed(&f) && !llm__os_file_system(&f)[0]);
 #if SHIM
     shim_short = 1;
     memset(back, 0, sizeof back);
     CHECK(llm__os_file_read(&f, 100, back, 10000, &e) == LLM_OK && memcmp(bytes + 100, back, 10000) == 0 && shim_calls > 3000);
     shim_short = 0;
-    shim_magic = 0x65735546; CHECK(llm__os_file_is_remote(&f));
-    shim_magic = 0xff534d42; CHECK(llm__os_file_is_remote(&f));
-    shim_magic = 0x6969;     CHECK(llm__os_file_is_remote(&f));
-    shim_magic = 0xef53;     CHECK(!llm__os_file_is_remote(&f));
+    shim_magic = 0x65735546; CHECK(llm__os_file_system(&f)[0]);
+    shim_magic = 0xff534d42; CHECK(llm__os_file_system(&f)[0]);
+    shim_magic = 0x6969;     CHECK(llm__os_file_system(&f)[0]);
+    shim_magic = 0xef53;     CHECK(!llm__os_file_system(&f)[0]);
     shim_magic = 0;
     {
         struct timespec times[2] = { { 1000, 0 }, { 1000, 500 } };
