@@ -837,6 +837,11 @@ static void doctor_path(doctor *d, const setup *yours) {
         st->base.last = t->last;
         memcpy(st->base.says, t->says, sizeof t->says);
     }
+    st = &d->steps[0];
+    if (st->base.n == 0 && st->base.last.decode_tok_s > 0) {      // ended so early that the first run is all there is
+        st->base.tok_s = st->base.last.decode_tok_s;
+        st->base.n = 1;
+    }
 }
 // The rows of the path: yours, and what it is after each repair. Where the last one was not measured again, the trial itself counts.
 static uint32_t path_rows(const doctor *d) { return d->n_steps + (d->steps[d->n_steps - 1].chosen >= 0); }
@@ -963,7 +968,7 @@ static void print_path(const doctor *d) {
     for (i = 0; i < path_rows(d); i++) {
         const trial *t = path_row(d, i);
         printf("%10s  ", rate_text(t->tok_s, rate, sizeof rate));
-        if (i == 0) printf("%7s  as it is (%u rounds, +-%.0f %%)\n", "", (unsigned)t->n, t->spread_pct / 2);
+        if (i == 0) printf("%7s  as it is (%u round%s, +-%.0f %%)\n", "", (unsigned)t->n, t->n == 1 ? "" : "s", t->spread_pct / 2);
         else printf("%7s  %s\n", gain_text(path_repair(d, i)->gain, gain, sizeof gain), path_repair(d, i)->says);
         if (i == 0) continue;
         trial_why(&d->steps[i - 1].base, path_repair(d, i), why, sizeof why);
