@@ -27,7 +27,7 @@ SUITES  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
 all: $(BUILD)/llm
 
-$(BUILD)/llm: examples/llm.c $(wildcard examples/*.h) $(LIBRARY)
+$(BUILD)/llm: $(wildcard examples/*.[ch]) $(LIBRARY)
 	@mkdir -p $(BUILD)
 	$(COMPILE) examples/llm.c -o $@ $(LDLIBS)
 
@@ -39,6 +39,7 @@ $(BUILD)/hello: examples/hello.c $(LIBRARY)
 $(BUILD)/tests/%: tests/%.c $(wildcard tests/*.h) $(LIBRARY)
 	@mkdir -p $(BUILD)/tests
 	$(COMPILE) -Wno-unused-function $< -o $@ $(LDLIBS)
+$(BUILD)/tests/test_sha256: examples/sha256.h
 
 # Without a terminal there is no conversation to hold: it still answers.
 run: $(BUILD)/llm
@@ -56,7 +57,7 @@ endif
 # -O0, because GCC takes a minute for each suite at -O1 and five seconds here, and the suites run only four times slower.
 asan:
 	@ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(MAKE) test T="$(or $(T),$(filter-out test_real,$(notdir $(SUITES))) test_cli)" BUILD=$(BUILD)/asan \
+	$(MAKE) test T="$(or $(T),$(filter-out test_real,$(notdir $(SUITES))) test_cli test_compare)" BUILD=$(BUILD)/asan \
 	    CFLAGS="-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 check-bits: $(BUILD)/llm

@@ -50,6 +50,23 @@
      be thread-safe.
      Library threads block all signals and sleep between calls.
 
+   CORES
+     n_threads 0 means one thread for each performance core that the thread which calls llm_load may use: cores that are clearly
+     slower than the others (little cores of phones, E cores of PCs) do not count, SMT siblings count once, and a cgroup's quota
+     of CPU time caps the number. llm_stats_info.cores_reason says what was found. A number that you give is taken as it is.
+     Where the threads may run is looked at again while they compute: at the beginning of an evaluation, at most every 100 ms.
+     When there are fewer CPUs than threads, as for an app that goes to the background, the surplus threads rest, and they are
+     back within 100 ms and one token after the CPUs are. The bits do not depend on it. A model loaded in the background with
+     n_threads 0 gets as many threads as there are cores for it then, and no more later: give a number if that can happen.
+     LLM_CORES_BIG pins each thread to a performance core of its own, the fastest first and no two to one core's SMT siblings,
+     and the thread that calls to the fastest of all, for as long as the call computes: its own affinity is back before the call
+     returns. What the system says is not believed but checked, thread by thread. Where it refuses, or says yes and does nothing
+     as Android does for ordinary apps, nothing is pinned, the threads are as many as before, and cores_reason and a warning in
+     the log say so. macOS has no such call: its user-interactive class is asked for instead. With a job system of the host's
+     nothing is placed. Pinning makes speed steady, on PCs with E cores and on boards above all. On phones it keeps the big cores
+     busy until they are hot and slow, where the system might have moved a thread away; and two programs that pin share the same
+     cores while others idle. That is why it is not the default.
+
    ERRORS
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
      failing one of llm_load as it is when the model is NULL). Functions on a context return an llm_result, or NULL / LLM_FAILED
@@ -211,7 +228,7 @@ typedef enum llm_mapping {
 
 typedef enum llm_cores {
     LLM_CORES_ANY = 0,           /* the system places the threads */
-    LLM_CORES_BIG = 1,           /* not available yet: LLM_UNSUPPORTED */
+    LLM_CORES_BIG = 1,           /* each thread pinned to a performance core of its own, where the system allows it: see CORES above */
     LLM_CORES_FORCE_INT = 0x7fffffff
 } llm_cores;
 
@@ -221,7 +238,8 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
     llm_progress  progress;
     llm_parallel  parallel;
     llm_clock     clock;
-    uint32_t      n_threads;     /* workers, the caller's thread included             (0 = one per core this process may use) */
+    uint32_t      n_threads;     /* workers, the caller's thread included; at most 256
+                                    (0 = one for each performance core that this thread may use: see CORES above) */
     llm_isa       isa;           /* forced; LLM_UNSUPPORTED if this CPU or build lacks it              (0 = the best there is) */
     llm_cores     cores;
     llm_mapping   mapping;
@@ -446,6 +464,17 @@ typedef struct llm_stats_info {  /* grows only at its end */
     double   cpu_busy_pct;       /* of the time of this answer's decode, that its threads (or CPUs, if fewer) computed */
     double   cpu_user_pct;       /* likewise, without what the system did for them, such as bringing in pages */
     double   preempted_per_token;          /* times that another program took a thread's CPU away */
+    /* 4: cores */
+    uint32_t cpus_online;        /* CPUs of this machine, SMT siblings included */
+    uint32_t cpus_allowed_at_load, cpus_allowed;      /* those that the threads might use in llm_load, and at the last look */
+    uint32_t n_performance_cores;          /* of those allowed at load */
+    uint32_t cpu_quota;          /* CPUs that the cgroup's quota of time is worth, rounded up                  (0 = no quota) */
+    uint32_t n_threads_resting;  /* of n_threads, because there are fewer CPUs now */
+    llm_cores cores_asked, cores;          /* cores: what was obtained */
+    const char *cores_reason;    /* why the default of n_threads is what it is, and what became of cores_asked; owned by the model */
+    uint64_t pinned_cpus;        /* bit n: a thread is pinned to CPU n; only CPUs below 64 are shown */
+    uint64_t rows_most, rows_least;        /* of this answer's decode, by the thread with most and the one with least: a slow core takes
+                                    fewer (rows of matrices, and what else is shared out) */
     /* stages, besides open, parse, vocab, prefill and first token */
     double   map_ms;             /* mapping, or reading, the weights: part of open_ms */
     double   bind_ms;            /* network, kernels, threads: what load_ms has besides open, parse and vocab */
@@ -484,7 +513,7 @@ typedef struct llm_plan_info {   /* grows only at its end */
     llm_kv_type kv_type;
     uint64_t weights_mapped;     /* file-backed: the system may drop and read them again */
     uint64_t weights_read;       /* in memory of the allocator: LLM_READ, readers, file systems that are not mapped */
-    uint64_t model_bytes;        /* tables of the model: directory, vocabulary, norms */
+    uint64_t model_bytes;        /* tables: vocabulary, norms, threads, the context itself */
     uint64_t kv_bytes_per_token; /* keys and values of one more position, before any window is full */
     uint64_t kv_bytes;           /* of n_ctx positions */
     uint64_t scratch_bytes;

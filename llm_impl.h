@@ -271,6 +271,10 @@
 #ifndef LLM__ROOT
 #define LLM__ROOT ""
 #endif
+// Threads for which there is no CPU rest. Tests that want to see more threads than CPUs say 0.
+#ifndef LLM__RESTS
+#define LLM__RESTS 1
+#endif
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>types   Strings with a length, bytes as numbers, arithmetic that cannot wrap unseen.
@@ -485,6 +489,12 @@ static void llm__text_end(llm__text *t) {
         n = ((uint8_t)t->p[n] & 0xc0) == 0x80 ? i : n;
     }
     t->p[n] = 0;
+}
+static void llm__text_add(llm__text *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    llm__text_args(t, format, args);
+    va_end(args);
 }
 static void llm__format_args(char *buf, size_t cap, const char *format, va_list args) {
     llm__text t;
@@ -890,31 +900,162 @@ static uint64_t llm__os_now_us(void) {
 // By the host's clock where there is one.
 static uint64_t llm__now_us(const llm_clock *host) { return host && host->now_us ? host->now_us(host->user) : llm__os_now_us(); }
 
-// CPUs that this process may use now, at least 1. The system call needs no macro of the C library and knows more than 1024 CPUs.
-static uint32_t llm__os_n_cores(void) {
-    uint32_t n = 0;
+// A set of CPUs by the numbers that the system gives them: a bit each, in words as Linux has them. Higher numbers are not looked at.
+#define LLM__MAX_CPUS 1024u
+#define LLM__CPU_WORD (8u * (uint32_t)sizeof(unsigned long))
+typedef struct llm__cpus { unsigned long bits[LLM__MAX_CPUS / 8 / sizeof(unsigned long)]; } llm__cpus;
+
+static bool llm__cpus_has(const llm__cpus *c, uint32_t cpu) {
+    return cpu < LLM__MAX_CPUS && (c->bits[cpu / LLM__CPU_WORD] >> cpu % LLM__CPU_WORD & 1u);
+}
+static void llm__cpus_add(llm__cpus *c, uint32_t cpu) {
+    if (cpu < LLM__MAX_CPUS) c->bits[cpu / LLM__CPU_WORD] |= 1ul << cpu % LLM__CPU_WORD;
+}
+static bool llm__cpus_same(const llm__cpus *a, const llm__cpus *b) { return memcmp(a, b, sizeof *a) == 0; }
+static uint32_t llm__cpus_count(const llm__cpus *c) {
+    uint32_t i, n = 0;
+    unsigned long w;
+    for (i = 0; i < LLM__COUNT(c->bits); i++)
+        for (w = c->bits[i]; w; w &= w - 1) n++;
+    return n;
+}
+
+#if !LLM__WIN32
+static void llm__os_first_cpus(llm__cpus *out) {
+    long n = 1, i;
+    memset(out, 0, sizeof *out);
+#if LLM__POSIX
+    n = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    for (i = 0; i < LLM__MAX(n, 1); i++) llm__cpus_add(out, (uint32_t)i);
+}
+#endif
+
+// llm__os_allowed: the CPUs that a thread may use. 0 is the calling thread, and it has one at least; a thread that has ended has none.
+// llm__os_thread_id: the calling thread's number for others.
+// llm__os_pin: from now on the calling thread may use those of *to alone; what it might use before goes to *before, unless that is NULL.
+// false: the system says no, or has no such call (LLM__PINS 0). llm__os_cpu_now: the CPU that it runs on, UINT32_MAX where nobody knows.
 #if LLM__WIN32
+
+#define LLM__PINS 1
+static void llm__os_mask_cpus(DWORD_PTR mask, llm__cpus *out) {
+    uint32_t i;
+    memset(out, 0, sizeof *out);
+    for (i = 0; mask; i++, mask >>= 1) if (mask & 1u) llm__cpus_add(out, i);
+}
+static uint32_t llm__os_thread_id(void) { return (uint32_t)GetCurrentThreadId(); }
+// Of the process: threads cannot be asked. Numbers and masks are those of its group of 64 CPUs.
+static void llm__os_allowed(uint32_t thread, llm__cpus *out) {
     DWORD_PTR mine = 0, all = 0;
-    SYSTEM_INFO info;
-    if (GetProcessAffinityMask(GetCurrentProcess(), &mine, &all))
-        for (; mine; mine &= mine - 1) n++;
-    if (!n) {
-        GetSystemInfo(&info);
-        n = info.dwNumberOfProcessors;
+    (void)thread;
+    if (!GetProcessAffinityMask(GetCurrentProcess(), &mine, &all) || !mine) mine = 1;
+    llm__os_mask_cpus(mine, out);
+}
+static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) {
+    DWORD_PTR mask = 0, old;
+    uint32_t i;
+    for (i = 0; i < 8 * sizeof mask; i++) if (llm__cpus_has(to, i)) mask |= (DWORD_PTR)1 << i;
+    old = SetThreadAffinityMask(GetCurrentThread(), mask);
+    if (old && before) llm__os_mask_cpus(old, before);
+    return old != 0;
+}
+static uint32_t llm__os_cpu_now(void) { return GetCurrentProcessorNumber(); }
+
+#elif defined(__linux__) && defined(SYS_sched_getaffinity) && defined(SYS_sched_setaffinity) && defined(SYS_getcpu)
+
+#define LLM__PINS 1
+// By system call: it needs no macro of the C library, and the mask must be as wide as the kernel's, which may be for 8192 CPUs.
+static uint32_t llm__os_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
+static void llm__os_allowed(uint32_t thread, llm__cpus *out) {
+    unsigned long mask[8192 / 8 / sizeof(unsigned long)];
+    memset(mask, 0, sizeof mask);
+    if (syscall(SYS_sched_getaffinity, (int)thread, sizeof mask, mask) > 0 || thread) memcpy(out, mask, sizeof *out);
+    else llm__os_first_cpus(out);
+    if (!thread && !llm__cpus_count(out)) llm__cpus_add(out, 0);
+}
+static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) {
+    if (before) llm__os_allowed(0, before);
+    return syscall(SYS_sched_setaffinity, 0, sizeof to->bits, to->bits) == 0;
+}
+static uint32_t llm__os_cpu_now(void) {
+    unsigned cpu = 0;
+    return syscall(SYS_getcpu, &cpu, (void *)0, (void *)0) == 0 ? (uint32_t)cpu : UINT32_MAX;
+}
+
+#else
+
+#define LLM__PINS 0
+static uint32_t llm__os_thread_id(void) { return 0; }
+static void llm__os_allowed(uint32_t thread, llm__cpus *out) { (void)thread; llm__os_first_cpus(out); }
+static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) { (void)to; (void)before; return false; }
+static uint32_t llm__os_cpu_now(void) { return UINT32_MAX; }
+
+#endif
+
+// The calling thread computes while somebody waits: said where a program may say it without further rights. What it did, or NULL.
+static const char *llm__os_urgent(void) {
+#if defined(__APPLE__) && !defined(LLM_NO_THREADS)
+    if (pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0) == 0) return "the user-interactive class was asked for";
+#elif LLM__WIN32
+    // Windows 10: out of EcoQoS, which puts threads of programs in the background on slow cores. Looked up, because older systems lack it.
+    typedef BOOL (WINAPI *set_fn)(HANDLE, int, void *, DWORD);
+    struct { ULONG version, control, state; } power = { 1, 1, 0 };        // PROCESS_POWER_THROTTLING_EXECUTION_SPEED: controlled, off
+    HMODULE kernel = GetModuleHandleA("kernel32.dll");
+    FARPROC found = kernel ? GetProcAddress(kernel, "SetThreadInformation") : NULL;
+    set_fn set = NULL;
+    if (found) memcpy(&set, &found, sizeof set);
+    if (set && set(GetCurrentThread(), 3 /* ThreadPowerThrottling */, &power, sizeof power)) return "EcoQoS was switched off";
+#endif
+    return NULL;
+}
+
+// What systems without texts say of their cores. Windows: the efficiency class of each CPU, the higher the faster, and the first CPU of its
+// core. Apple: how many CPUs a level has, the fastest level is 0, and its name.
+#if LLM__WIN32
+typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX llm__os_cores_info;
+#endif
+static bool llm__os_cpu_classes(uint32_t *rank, uint16_t *core) {
+#if LLM__WIN32
+    uint64_t buf[4096];
+    DWORD n = sizeof buf, at;
+    PROCESSOR_NUMBER here;
+    GetCurrentProcessorNumberEx(&here);
+    if (!GetLogicalProcessorInformationEx(RelationProcessorCore, (llm__os_cores_info *)(void *)buf, &n)) return false;
+    for (at = 0; at < n;) {
+        const llm__os_cores_info *info = (const llm__os_cores_info *)(const void *)((uint8_t *)buf + at);
+        const GROUP_AFFINITY *cpus = &info->Processor.GroupMask[0];
+        uint32_t cpu, first = 64;
+        for (cpu = 0; cpu < 64 && cpus->Group == here.Group; cpu++) {
+            if (cpu >= 8 * sizeof cpus->Mask || !(cpus->Mask >> cpu & 1u)) continue;
+            first = LLM__MIN(first, cpu);
+            rank[cpu] = ((const uint8_t *)&info->Processor)[1] + 1u;       // EfficiencyClass: older headers lack its name
+            core[cpu] = (uint16_t)first;
+        }
+        at += info->Size;
     }
-#elif LLM__POSIX
-    long online;
-#if defined(__linux__) && defined(SYS_sched_getaffinity)
-    uint8_t mask[1024];
-    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask), i;
-    unsigned bits;
-    for (i = 0; i < bytes; i++)
-        for (bits = mask[i]; bits; bits &= bits - 1) n++;
+    return true;
+#else
+    (void)rank; (void)core;
+    return false;
 #endif
-    online = n ? 0 : sysconf(_SC_NPROCESSORS_ONLN);
-    if (online > 0) n = (uint32_t)online;
+}
+static bool llm__os_core_level(uint32_t level, uint32_t *n, char *name, size_t cap) {
+#if defined(__APPLE__)
+    char key[40];
+    int v = 0;
+    size_t bytes = sizeof v;
+    llm__format(key, sizeof key, "hw.perflevel%u.logicalcpu", level);
+    if (sysctlbyname(key, &v, &bytes, NULL, 0) != 0 || v <= 0) return false;
+    *n = (uint32_t)v;
+    llm__format(key, sizeof key, "hw.perflevel%u.name", level);
+    bytes = cap - 1;
+    memset(name, 0, cap);
+    if (sysctlbyname(key, name, &bytes, NULL, 0) != 0) name[0] = 0;
+    return true;
+#else
+    (void)level; (void)n; (void)name; (void)cap;
+    return false;
 #endif
-    return n ? n : 1;
 }
 
 #if LLM__HAS_NEON
@@ -1588,6 +1729,370 @@ static uint64_t llm__machine_kb(const char *text, const char *key) {
 }
 
 // ---- cores ----
+//
+// Which CPUs are worth a thread. In a fork-join a core that is clearly slower than the others makes heat and takes memory bandwidth for
+// little work (FR-031, 033): the default is one thread for each performance core.
+
+typedef struct llm__cores {
+    llm__cpus online, best;            // best: the performance cores
+    uint32_t rank[LLM__MAX_CPUS];      // of CPUs that are online: the higher the faster; what it counts differs between machines
+    uint16_t core[LLM__MAX_CPUS];      // the first CPU of its core: CPUs with the same number are SMT siblings
+    uint32_t n_online, n_best;
+    uint32_t quota;                    // CPUs that the cgroup's quota of CPU time is worth, rounded up (0: no quota)
+    char why[112];                     // what told the performance cores from the others
+} llm__cores;
+
+// A list of CPUs such as "0-3,6".
+static bool llm__cores_list(const char *path, llm__cpus *out) {
+    char buf[1024];
+    const char *p = buf;
+    memset(out, 0, sizeof *out);
+    if (!llm__os_text(path, buf, sizeof buf)) return false;
+    while (*p >= '0' && *p <= '9') {
+        uint32_t first = 0, last;
+        for (; *p >= '0' && *p <= '9'; p++) first = LLM__MIN(first, LLM__MAX_CPUS) * 10 + (uint32_t)(*p - '0');
+        last = first;
+        if (*p == '-')
+            for (last = 0, p++; *p >= '0' && *p <= '9'; p++) last = LLM__MIN(last, LLM__MAX_CPUS) * 10 + (uint32_t)(*p - '0');
+        for (; first <= last && first < LLM__MAX_CPUS; first++) llm__cpus_add(out, first);
+        if (*p == ',') p++;
+    }
+    return llm__cpus_count(out) > 0;
+}
+// One number of every CPU that is online. false: some CPU lacks it, so the kind is of no use for comparing.
+static bool llm__cores_each(const llm__cores *c, const char *name, uint32_t *out) {
+    char path[96];
+    uint32_t cpu;
+    uint64_t v;
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        if (!llm__cpus_has(&c->online, cpu)) continue;
+        llm__format(path, sizeof path, "/sys/devices/system/cpu/cpu%u/%s", cpu, name);
+        if (!llm__machine_u64(path, &v)) return false;
+        out[cpu] = (uint32_t)LLM__MIN(v, (uint64_t)UINT32_MAX);
+    }
+    return true;
+}
+static bool llm__cores_alike(const llm__cores *c, const uint32_t *v) {
+    uint32_t cpu, first = LLM__MAX_CPUS;
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        if (!llm__cpus_has(&c->online, cpu)) continue;
+        if (first == LLM__MAX_CPUS) first = cpu;
+        if (v[cpu] != v[first]) return false;
+    }
+    return true;
+}
+
+// What a core does per clock, roughly, in quarters of an A53: cores that work in order, wide ones, and the X line. The part numbers are
+// those of Linux (arch/arm64/include/asm/cputype.h) and util-linux (lscpu-arm.c). The weights are coarser than measurements (A720 against
+// A520: 2.8, X4 against A720: 1.26, linux-arm-msm 2026-01-28): only the order and the wide gaps matter.
+typedef struct llm__arm_part { uint8_t maker; uint16_t part; uint8_t weight; } llm__arm_part;
+static const llm__arm_part llm__arm_parts[] = {
+    { 0x41, 0xc07, 4 } /* A7 */, { 0x41, 0xd03, 4 } /* A53 */, { 0x41, 0xd04, 4 } /* A35 */, { 0x41, 0xd05, 4 } /* A55 */,
+    { 0x41, 0xd46, 4 } /* A510 */, { 0x41, 0xd80, 4 } /* A520 */, { 0x51, 0x801, 4 } /* A53 */, { 0x51, 0x803, 4 } /* A55 */,
+    { 0x51, 0x805, 4 } /* A55 */, { 0x41, 0xc0d, 8 } /* A12 */, { 0x41, 0xc0e, 8 } /* A17 */, { 0x41, 0xc0f, 8 } /* A15 */,
+    { 0x41, 0xd07, 8 } /* A57 */, { 0x41, 0xd08, 8 } /* A72 */, { 0x41, 0xd09, 8 } /* A73 */, { 0x41, 0xd0a, 8 } /* A75 */,
+    { 0x41, 0xd0b, 8 } /* A76 */, { 0x41, 0xd0d, 8 } /* A77 */, { 0x41, 0xd0e, 8 } /* A76AE */, { 0x41, 0xd41, 8 } /* A78 */,
+    { 0x41, 0xd42, 8 } /* A78AE */, { 0x41, 0xd4b, 8 } /* A78C */, { 0x41, 0xd47, 8 } /* A710 */, { 0x41, 0xd4d, 8 } /* A715 */,
+    { 0x41, 0xd81, 8 } /* A720 */, { 0x41, 0xd87, 8 } /* A725 */, { 0x41, 0xd8b, 8 } /* C1-Pro */, { 0x51, 0x800, 8 } /* A73 */,
+    { 0x51, 0x802, 8 } /* A75 */, { 0x51, 0x804, 8 } /* A76 */, { 0x48, 0xd40, 8 } /* A76 */, { 0x41, 0xd44, 12 } /* X1 */,
+    { 0x41, 0xd4c, 12 } /* X1C */, { 0x41, 0xd48, 12 } /* X2 */, { 0x41, 0xd4e, 12 } /* X3 */, { 0x41, 0xd82, 12 } /* X4 */,
+    { 0x41, 0xd85, 12 } /* X925 */, { 0x41, 0xd8c, 12 } /* C1-Ultra */, { 0x53, 0x002, 12 } /* M3 */, { 0x53, 0x003, 12 } /* M4 */,
+    { 0x53, 0x004, 12 } /* M5 */, { 0x51, 0x001, 12 } /* Oryon */, { 0x51, 0x002, 12 } /* Oryon */
+};
+static uint32_t llm__arm_weight(uint32_t maker, uint32_t part) {
+    uint32_t i;
+    for (i = 0; i < LLM__COUNT(llm__arm_parts); i++)
+        if (llm__arm_parts[i].maker == maker && llm__arm_parts[i].part == part) return llm__arm_parts[i].weight;
+    return 0;
+}
+// The number behind the colon, decimal or 0x..., of a line of /proc/cpuinfo that begins with `name`.
+static bool llm__cpuinfo_number(llm__str line, const char *name, uint32_t *out) {
+    size_t i;
+    uint32_t base = 10, v = 0;
+    if (!llm__str_starts(line, name)) return false;
+    for (i = strlen(name); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t' || line.p[i] == ':'); i++) { }
+    if (i + 1 < line.n && line.p[i] == '0' && line.p[i + 1] == 'x') { base = 16; i += 2; }
+    for (; i < line.n; i++) {
+        const char ch = line.p[i];
+        const uint32_t digit = ch >= '0' && ch <= '9' ? (uint32_t)(ch - '0') : ch >= 'a' && ch <= 'f' ? (uint32_t)(ch - 'a' + 10) : 16;
+        if (digit >= base) break;
+        v = v * base + digit;
+    }
+    *out = v;
+    return true;
+}
+// The weight of every CPU that is online. false: not an ARM machine, or a part that is not in the table.
+static bool llm__cores_parts(const llm__cores *c, uint32_t *weight) {
+    char buf[24576];
+    size_t n = llm__os_text("/proc/cpuinfo", buf, sizeof buf), at, end;
+    uint32_t cpu = LLM__MAX_CPUS, maker = 0, part;
+    memset(weight, 0, LLM__MAX_CPUS * sizeof *weight);
+    for (at = 0; at < n; at = end + 1) {
+        llm__str line;
+        for (end = at; end < n && buf[end] != '\n'; end++) { }
+        line = llm__str_n(buf + at, end - at);
+        if (llm__cpuinfo_number(line, "processor", &cpu)) maker = 0;
+        llm__cpuinfo_number(line, "CPU implementer", &maker);
+        if (llm__cpuinfo_number(line, "CPU part", &part) && cpu < LLM__MAX_CPUS) weight[cpu] = llm__arm_weight(maker, part);
+    }
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) if (llm__cpus_has(&c->online, cpu) && !weight[cpu]) return false;
+    return true;
+}
+
+// The first CPU of each CPU's core. Without the list of siblings: the first with the same numbers, of which the cluster's is one, because
+// ARM counts the cores of every cluster from 0.
+static void llm__cores_siblings(llm__cores *c) {
+    uint32_t first[LLM__MAX_CPUS], more[LLM__MAX_CPUS], cpu, other;
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) c->core[cpu] = (uint16_t)cpu;
+    if (llm__cores_each(c, "topology/thread_siblings_list", first)) {
+        for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++)
+            if (llm__cpus_has(&c->online, cpu)) c->core[cpu] = (uint16_t)LLM__MIN(first[cpu], cpu);
+        return;
+    }
+    if (!llm__cores_each(c, "topology/core_id", first) || !llm__cores_each(c, "topology/physical_package_id", more)) return;
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) first[cpu] = first[cpu] << 16 | (more[cpu] & 0xffffu);
+    if (!llm__cores_each(c, "topology/cluster_id", more)) memset(more, 0, sizeof more);
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        if (!llm__cpus_has(&c->online, cpu)) continue;
+        for (other = 0; other < cpu; other++)
+            if (llm__cpus_has(&c->online, other) && first[other] == first[cpu] && more[other] == more[cpu]) break;
+        c->core[cpu] = (uint16_t)other;
+    }
+}
+
+// The next lower rank than `below` of a CPU that is online; 0: there is none. *n counts the CPUs that have it.
+static uint32_t llm__cores_next_rank(const llm__cores *c, uint32_t below, uint32_t *n) {
+    uint32_t cpu, best = 0;
+    for (cpu = 0, *n = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        if (!llm__cpus_has(&c->online, cpu) || c->rank[cpu] >= below || c->rank[cpu] < best) continue;
+        *n = c->rank[cpu] == best ? *n + 1 : 1;
+        best = c->rank[cpu];
+    }
+    return best;
+}
+// A performance core is one that is clearly not little. All ranks in a row, from the highest to the lowest: where the step from one to the
+// next is widest as a ratio, and leaves at most `tenths` of the rank above it, the little cores begin; without such a step there are none.
+// So of prime + big + little (1+3+4, 2+2+4, 1+2+2+3) the big ones count, a prime core that is only somewhat faster makes no difference,
+// and phones with big and middle cores alone (Snapdragon 8 Elite) have no little ones. A single core is no team: a step right below it is
+// none.
+// Returns the lowest rank of a performance core.
+static uint32_t llm__cores_cut(const llm__cores *c, uint32_t tenths) {
+    uint32_t n, above = llm__cores_next_rank(c, UINT32_MAX, &n), total = n, next, lowest = 0;
+    uint32_t upper = 1, lower = 1;                                        // the widest step so far
+    while ((next = llm__cores_next_rank(c, above, &n)) != 0) {
+        const bool clear = (uint64_t)next * 10 <= (uint64_t)above * tenths, widest = (uint64_t)next * upper <= (uint64_t)above * lower;
+        if (total > 1 && clear && widest) {
+            lowest = upper = above;
+            lower = next;
+        }
+        total += n;
+        above = next;
+    }
+    return lowest ? lowest : above;
+}
+static void llm__cores_best(llm__cores *c, uint32_t lowest) {
+    uint32_t cpu;
+    memset(&c->best, 0, sizeof c->best);
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++)
+        if (llm__cpus_has(&c->online, cpu) && c->rank[cpu] >= lowest) llm__cpus_add(&c->best, cpu);
+    c->n_best = llm__cpus_count(&c->best);
+}
+// The two CPUs at the edge: the weakest performance core and the strongest of the others.
+static bool llm__cores_edge(const llm__cores *c, uint32_t *in, uint32_t *out) {
+    uint32_t cpu;
+    *in = *out = LLM__MAX_CPUS;
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        uint32_t *edge = llm__cpus_has(&c->best, cpu) ? in : out;
+        if (!llm__cpus_has(&c->online, cpu)) continue;
+        if (*edge == LLM__MAX_CPUS || (edge == in ? c->rank[cpu] < c->rank[*edge] : c->rank[cpu] > c->rank[*edge])) *edge = cpu;
+    }
+    return *in < LLM__MAX_CPUS && *out < LLM__MAX_CPUS;
+}
+
+// The system's own classes: hybrid Intel chips list their P cores, and frequencies order those; Windows has efficiency classes; Apple has
+// levels, of which the last one is for efficiency, unless its name says otherwise.
+static bool llm__cores_by_list(llm__cores *c) {
+    llm__cpus p;
+    uint32_t cpu;
+    if (!llm__cores_list("/sys/devices/cpu_core/cpus", &p)) return false;
+    if (!llm__cores_each(c, "cpufreq/cpuinfo_max_freq", c->rank)) for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) c->rank[cpu] = 1;
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        if (!llm__cpus_has(&c->online, cpu)) continue;
+        c->rank[cpu] = llm__cpus_has(&p, cpu) ? c->rank[cpu] | 0x80000000u : c->rank[cpu] & 0x7fffffffu;
+    }
+    llm__cores_best(c, 0x80000000u);
+    if (!c->n_best) return false;
+    llm__format(c->why, sizeof c->why, "P cores, as the system lists them");
+    return true;
+}
+static bool llm__cores_by_class(llm__cores *c) {
+    uint32_t n;
+    if (!llm__os_cpu_classes(c->rank, c->core)) return false;
+    llm__cores_best(c, llm__cores_next_rank(c, UINT32_MAX, &n));
+    llm__format(c->why, sizeof c->why, "the highest efficiency class");
+    return c->n_best > 0;
+}
+typedef struct llm__core_level { uint32_t n; char name[24]; } llm__core_level;
+static bool llm__cores_by_level(llm__cores *c, const llm__core_level *levels, uint32_t n) {
+    uint32_t i, k, cpu = 0;
+    for (i = 0; i < n; i++)
+        for (k = 0; k < levels[i].n && cpu < LLM__MAX_CPUS; k++, cpu++) {
+            llm__cpus_add(&c->online, cpu);
+            c->core[cpu] = (uint16_t)cpu;
+            c->rank[cpu] = i > 0 && i + 1 == n && !llm__str_is(llm__str_of(levels[i].name), "Performance") ? 1 : 100 - i;
+        }
+    llm__cores_best(c, 2);
+    if (n) llm__format(c->why, sizeof c->why, "performance level '%s'", levels[0].name);
+    return n > 0;
+}
+static bool llm__cores_by_levels(llm__cores *c) {
+    llm__core_level levels[4];
+    uint32_t n = 0;
+    memset(levels, 0, sizeof levels);
+    while (n < LLM__COUNT(levels) && llm__os_core_level(n, &levels[n].n, levels[n].name, sizeof levels[n].name)) n++;
+    return llm__cores_by_level(c, levels, n);
+}
+
+// The kernel's own measure of a CPU at its highest frequency. Without one in the device tree it says 1024 for all, which is no answer.
+static bool llm__cores_by_capacity(llm__cores *c) {
+    uint32_t in, out;
+    if (!llm__cores_each(c, "cpu_capacity", c->rank) || llm__cores_alike(c, c->rank)) return false;
+    llm__cores_best(c, llm__cores_cut(c, 7));
+    if (llm__cores_edge(c, &in, &out)) llm__format(c->why, sizeof c->why, "capacity %u against %u", c->rank[in], c->rank[out]);
+    return true;
+}
+// What the kernel computes, from what is there: weight of the part x highest frequency. A frequency alone hides what a core does per clock,
+// so that a smaller step tells as much.
+static bool llm__cores_by_estimate(llm__cores *c) {
+    uint32_t mhz[LLM__MAX_CPUS], cpu, in, out;
+    const bool parts = llm__cores_parts(c, c->rank), clocks = llm__cores_each(c, "cpufreq/cpuinfo_max_freq", mhz);
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        mhz[cpu] = clocks && llm__cpus_has(&c->online, cpu) ? mhz[cpu] / 1000 : 1;
+        c->rank[cpu] = parts ? c->rank[cpu] * mhz[cpu] : mhz[cpu];
+    }
+    llm__cores_best(c, llm__cores_cut(c, parts ? 7 : 8));
+    if (!llm__cores_edge(c, &in, &out)) return parts || clocks;
+    if (parts && clocks) llm__format(c->why, sizeof c->why, "ARM part numbers, %u against %u MHz", mhz[in], mhz[out]);
+    else if (parts) llm__format(c->why, sizeof c->why, "ARM part numbers");
+    else llm__format(c->why, sizeof c->why, "%u against %u MHz", mhz[in], mhz[out]);
+    return true;
+}
+
+// The path of this process's group for a controller, "" for version 2, from lines such as "4:cpu,cpuacct:/docker/1f2e" and "0::/user".
+static bool llm__machine_cgroup(const char *controller, char *path, size_t cap) {
+    char buf[4096];
+    size_t n = llm__os_text("/proc/self/cgroup", buf, sizeof buf), at, end, name, stop, want = strlen(controller);
+    for (at = 0; at < n; at = end + 1) {
+        for (end = at; end < n && buf[end] != '\n'; end++) { }
+        for (name = at; name < end && buf[name] != ':'; name++) { }
+        for (name++, stop = name; stop < end && buf[stop] != ':' && buf[stop] != ','; stop++) { }
+        while (stop < end && buf[stop] == ',' && (stop - name != want || memcmp(buf + name, controller, want))) {
+            for (name = ++stop; stop < end && buf[stop] != ':' && buf[stop] != ','; stop++) { }
+        }
+        if (stop >= end || stop - name != want || memcmp(buf + name, controller, want)) continue;
+        while (stop < end && buf[stop] != ':') stop++;
+        if (stop >= end || end - stop > cap) continue;
+        memcpy(path, buf + stop + 1, end - stop - 1);
+        path[end - stop - 1] = 0;
+        return true;
+    }
+    return false;
+}
+// "150000 100000": 150 ms of CPU time in each 100 ms are two CPUs, the second one half of the time. "max" is no limit.
+static uint32_t llm__quota_cpus(const char *quota, const char *period) {
+    uint64_t v[2] = { 0, 0 };
+    const char *from[2];
+    uint32_t i;
+    from[0] = quota; from[1] = period;
+    for (i = 0; i < 2; i++) for (; *from[i] >= '0' && *from[i] <= '9'; from[i]++) v[i] = v[i] * 10 + (uint64_t)(*from[i] - '0');
+    if (!v[0] || !v[1]) return 0;
+    return (uint32_t)LLM__MIN((v[0] - 1) / v[1] + 1, (uint64_t)LLM__MAX_CPUS);
+}
+static uint32_t llm__quota_at(bool v2, const char *path) {
+    char full[400], quota[64], period[64];
+    size_t i = 0;
+    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.max" : "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path);
+    if (!llm__os_text(full, quota, sizeof quota)) return 0;
+    if (!v2) {
+        llm__format(full, sizeof full, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", path);
+        if (!llm__os_text(full, period, sizeof period)) return 0;
+        return llm__quota_cpus(quota, period);
+    }
+    while (quota[i] && quota[i] != ' ') i++;
+    return quota[i] ? llm__quota_cpus(quota, quota + i + 1) : 0;
+}
+// The least of the group's quota and those of the groups around it. In a container the path may be the host's and lead nowhere: its own
+// group is then the root.
+static uint32_t llm__cores_quota(void) {
+    char path[320];
+    uint32_t v2, least = 0;
+    for (v2 = 0; v2 < 2; v2++) {
+        size_t n;
+        if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) path[0] = 0;
+        n = strlen(path);
+        for (;;) {
+            const uint32_t q = llm__quota_at(v2 != 0, strcmp(path, "/") ? path : "");
+            if (q && (!least || q < least)) least = q;
+            if (!n) break;
+            while (n && path[--n] != '/') { }
+            path[n] = 0;
+        }
+    }
+    return least;
+}
+
+// *allowed counts only where the system does not say what is online.
+static void llm__cores_read(llm__cores *c, const llm__cpus *allowed) {
+    uint32_t cpu;
+    memset(c, 0, sizeof *c);
+    if (!llm__cores_list("/sys/devices/system/cpu/online", &c->online) && !llm__cores_list("/sys/devices/system/cpu/present", &c->online) &&
+        !llm__cores_list("/sys/devices/system/cpu/possible", &c->online)) c->online = *allowed;
+    llm__cores_siblings(c);
+    if (!llm__cores_by_list(c) && !llm__cores_by_capacity(c) && !llm__cores_by_class(c) && !llm__cores_by_levels(c) &&
+        !llm__cores_by_estimate(c)) {
+        for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) c->rank[cpu] = 1;
+        llm__cores_best(c, 1);
+    }
+    c->n_online = llm__cpus_count(&c->online);
+    c->quota = llm__cores_quota();
+}
+
+// The CPUs to compute on among those that are allowed: the performance cores, one CPU of each core, the fastest first. Where no performance
+// core is allowed, all cores that are: a phone's background has the little ones alone. Returns how many; the first `cap` go to order.
+static uint32_t llm__cores_choose(const llm__cores *c, const llm__cpus *allowed, uint16_t *order, uint32_t cap) {
+    llm__cpus seen;
+    uint32_t cpu, n = 0, kept = 0, i;
+    bool any = false;
+    memset(&seen, 0, sizeof seen);
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) any |= llm__cpus_has(allowed, cpu) && llm__cpus_has(&c->best, cpu);
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        if (!llm__cpus_has(allowed, cpu) || (any && !llm__cpus_has(&c->best, cpu)) || llm__cpus_has(&seen, c->core[cpu])) continue;
+        llm__cpus_add(&seen, c->core[cpu]);
+        n++;
+        for (i = kept; i > 0 && c->rank[order[i - 1]] < c->rank[cpu]; i--) if (i < cap) order[i] = order[i - 1];
+        if (i < cap) order[i] = (uint16_t)cpu;
+        kept = LLM__MIN(kept + 1, cap);
+    }
+    return LLM__MAX(n, 1u);
+}
+// One sentence: why the default is what it is.
+static void llm__cores_explain(const llm__cores *c, const llm__cpus *allowed, char *buf, size_t cap) {
+    const uint32_t n = llm__cores_choose(c, allowed, NULL, 0);
+    llm__text t;
+    uint32_t cpu, n_cores = 0, may = 0, best = 0;
+    for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
+        n_cores += llm__cpus_has(&c->best, cpu) && c->core[cpu] == cpu;
+        may += llm__cpus_has(allowed, cpu);
+        best += llm__cpus_has(allowed, cpu) && llm__cpus_has(&c->best, cpu);
+    }
+    t.p = buf; t.n = 0; t.cap = cap;
+    if (c->n_best < c->n_online) llm__text_add(&t, "%u of %u CPUs are performance cores (%s)", c->n_best, c->n_online, c->why);
+    else llm__text_add(&t, c->n_online == 1 ? "one CPU" : "%u CPUs alike", c->n_online);
+    if (n_cores && n_cores < c->n_best) llm__text_add(&t, ", %u with SMT siblings counted once", n_cores);
+    if (may < c->n_online) llm__text_add(&t, ", %u %sallowed here", best ? best : may, best ? "of them " : "others ");
+    if (c->quota && c->quota < n) llm__text_add(&t, ", cut to %u by the cgroup's CPU quota", c->quota);
+    llm__text_end(&t);
+}
 
 // ---- memory ----
 
@@ -1749,9 +2254,16 @@ static void llm__heat_look(llm__heat *h) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>pool     Worker threads and the fork-join. The caller never waits for a worker that has not begun: it takes over the parts of those
 //            that are late, so too many threads on too few CPUs cost little more than the threads that fit. Waiting is a bounded
-//            spin, then sleep; between calls everybody sleeps. A host with a job system replaces all of it (llm_parallel).
+//            spin, then sleep; between calls everybody sleeps. A pool that is watched keeps no more threads awake than there are CPUs to
+//            run them, and looks again while it runs. A host with a job system replaces all of it (llm_parallel).
 
 typedef void (*llm__job_fn)(void *arg, uint32_t worker);
+
+#define LLM__MAX_WORKERS 256u
+#define LLM__SPIN_US     50u           // longer than the serial parts between two fork-joins, shorter than falling asleep and waking twice
+#define LLM__LOOK_US     100000u       // a watched pool looks at most so often where it may run: a few microseconds then, nothing otherwise
+#define LLM__WHY_BYTES   288
+#define LLM__ANYWHERE    0xffffu
 
 // One worker. Each word that many threads poll or change has a cache line of its own.
 typedef struct llm__worker {
@@ -1761,6 +2273,12 @@ typedef struct llm__worker {
     llm__os_thread thread;
     uint32_t index;
     llm__atomic32 spins, sleeps;       // its waits that ended while it span, and after it slept; only it adds, before it takes its turn
+    uint64_t rows;                     // numbers of llm__chunks that this team's runs gave it
+    uint32_t settled;                  // the last wish it has heard
+    llm__atomic32 id;                  // its number for the system
+    llm__atomic32 wish;                // CPU + 1, or LLM__ANYWHERE, + 65536 * how many times the pool was placed; 0: it was never placed
+    llm__atomic32 on;                  // CPU + 1 that it is known to be pinned to, or 0
+    llm__atomic32 at;                  // the CPU it was last asked and found on
     char pad[128];
 } llm__worker;
 
@@ -1780,12 +2298,31 @@ typedef struct llm__pool {
     char pad2[64];
     llm__atomic32 asleep, active, quit;  // workers asleep; a team is taken, so spinning is welcome; the end
     llm__os_event wake, finished;
+
+    // Where it runs. Only who has the team changes these.
+    llm__cores cores;
+    llm__cpus home;                    // what the loading thread might use
+    llm__cpus allowed;                 // what the team might use at the last look
+    llm__cpus host;                    // the caller's own, while it is pinned
+    bool watched, by_default;          // look at the mask while running; n_threads was 0
+    llm_cores asked, obtained;         // obtained is decided once, by llm__pool_watch
+    uint64_t looked_us;
+    uint32_t loader;                   // the loading thread
+    uint32_t n_home, n_best;           // CPUs in home; performance cores among them
+    uint32_t n_places, placed;         // in places; how many times the pool was placed
+    uint16_t places[LLM__MAX_WORKERS]; // the CPU of each worker, the caller's first
+    llm__atomic32 n_allowed, awake;    // CPUs in allowed; members of a team: the other workers rest
+    llm__atomic32 first_place;         // places[0] + 1
+    llm__atomic32 heard;               // workers that have heard a wish
+    llm__os_event rest;
+    char why[LLM__WHY_BYTES];
 } llm__pool;
 
-typedef struct llm__team { llm__pool *pool; uint32_t n; uint64_t n_runs; } llm__team;      // n == 1: the caller alone
-
-#define LLM__MAX_WORKERS 256u
-#define LLM__SPIN_US     50u           // longer than the serial parts between two fork-joins, shorter than falling asleep and waking twice
+typedef struct llm__team {
+    llm__pool *pool;
+    uint32_t n;                        // 1: the caller alone
+    uint64_t n_runs, rows_most, rows_least;      // rows: when it has been given back, of the busiest and the idlest of its members
+} llm__team;
 
 // Spins until *word differs from `seen`, for a bounded time; false: it still does not. The clock is read every few hundred cycles.
 static bool llm__pool_spin(const llm__atomic32 *word, uint32_t seen, const llm__atomic32 *welcome) {
@@ -1809,12 +2346,49 @@ static void llm__worker_part(llm__worker *w, uint32_t run) {
     llm__atomic_add(&p->done, 1);
     if (llm__atomic_load(&p->waiting)) llm__os_wake_all(&p->finished, &p->done);
 }
+
+// Asking is not having: some systems say yes and do nothing (FR-037). So the mask is read back, by asking once more, and the thread looks
+// where it runs.
+static bool llm__pool_pin(uint32_t cpu, uint32_t *found) {
+    llm__cpus one, back;
+    bool said;
+    memset(&one, 0, sizeof one);
+    memset(&back, 0, sizeof back);
+    llm__cpus_add(&one, cpu);
+    said = llm__os_pin(&one, NULL) && llm__os_pin(&one, &back);
+    *found = said ? llm__os_cpu_now() : UINT32_MAX;
+    return said && llm__cpus_same(&one, &back) && *found == cpu;
+}
+// On the worker's own thread.
+static void llm__worker_settle(llm__worker *w) {
+    const uint32_t wish = llm__atomic_load(&w->wish), cpu = (wish & 0xffffu) - 1;
+    uint32_t found = UINT32_MAX, on = 0;
+    if (wish == w->settled) return;
+    w->settled = wish;
+    if ((wish & 0xffffu) == LLM__ANYWHERE) {
+        llm__os_pin(&w->pool->home, NULL);
+    } else if (wish & 0xffffu) {
+        llm__os_urgent();
+        if (llm__pool_pin(cpu, &found)) on = cpu + 1;
+    }
+    llm__atomic_store(&w->at, found);
+    llm__atomic_store(&w->on, on);
+    llm__atomic_add(&w->pool->heard, 1);
+    llm__os_wake_all(&w->pool->finished, &w->pool->heard);
+}
+static void llm__worker_rest(llm__worker *w) {
+    llm__pool *p = w->pool;
+    uint32_t awake;
+    while ((awake = llm__atomic_load(&p->awake)) <= w->index) llm__os_wait(&p->rest, &p->awake, awake);
+}
 static void llm__worker_main(void *arg) {
     llm__worker *w = (llm__worker *)arg;
     llm__pool *p = w->pool;
     uint32_t seen = 0, now;
     llm__fp_enter();
+    llm__atomic_store(&w->id, llm__os_thread_id());
     for (;;) {
+        llm__worker_rest(w);
         if (llm__pool_spin(&p->run, seen, &p->active)) {
             llm__atomic_add(&w->spins, 1);
         } else {
@@ -1824,10 +2398,22 @@ static void llm__worker_main(void *arg) {
             llm__atomic_add(&w->sleeps, 1);
         }
         if (llm__atomic_load(&p->quit)) return;
+        llm__worker_settle(w);
         now = llm__atomic_load(&p->run);
         if (now != seen) llm__worker_part(w, now);
         seen = now;
     }
+}
+
+static void llm__pool_events_free(llm__pool *p, uint32_t n) {
+    if (n > 2) llm__os_event_free(&p->rest);
+    if (n > 1) llm__os_event_free(&p->finished);
+    if (n > 0) llm__os_event_free(&p->wake);
+}
+static bool llm__pool_events(llm__pool *p) {
+    const uint32_t n = !llm__os_event_init(&p->wake) ? 0 : !llm__os_event_init(&p->finished) ? 1 : !llm__os_event_init(&p->rest) ? 2 : 3;
+    if (n < 3) llm__pool_events_free(p, n);
+    return n == 3;
 }
 
 static void llm__pool_free(llm__pool *p, const llm__heap *h) {
@@ -1836,45 +2422,68 @@ static void llm__pool_free(llm__pool *p, const llm__heap *h) {
     if (!p->hook.for_fn) {
         llm__atomic_store(&p->quit, 1);
         llm__atomic_add(&p->run, 1);
+        llm__atomic_store(&p->awake, UINT32_MAX);
         llm__os_wake_all(&p->wake, &p->run);
+        llm__os_wake_all(&p->rest, &p->awake);
         for (i = 1; i < p->n_workers; i++) llm__os_thread_join(&p->workers[i].thread);
-        llm__os_event_free(&p->wake);
-        llm__os_event_free(&p->finished);
+        llm__pool_events_free(p, 3);
     }
     llm__free(h, p->workers);
     llm__free(h, p);
 }
 
-// n_threads 0: one for each CPU that this process may use.
-static uint32_t llm__pool_n(uint32_t n_threads) {
-    const uint32_t n = n_threads ? n_threads : llm__os_n_cores();
+// The threads for a wish of n_threads; 0: one for each performance core that the calling thread may use, capped by the cgroup's quota.
+static uint32_t llm__pool_choose(const llm__cores *cores, const llm__cpus *home, uint32_t n_threads) {
+    uint32_t n = n_threads ? n_threads : llm__cores_choose(cores, home, NULL, 0);
+    if (!n_threads && cores->quota) n = LLM__MIN(n, cores->quota);
     return LLM__MIN(n, LLM__MAX_WORKERS);
+}
+// Likewise without a pool.
+static uint32_t llm__pool_wish(const llm__heap *h, uint32_t n_threads) {
+    llm__cores *cores = LLM__NEW(h, llm__cores, 1);
+    llm__cpus home;
+    uint32_t n = 1;
+    if (!cores) return n;
+    llm__os_allowed(0, &home);
+    llm__cores_read(cores, &home);
+    n = llm__pool_choose(cores, &home, n_threads);
+    llm__free(h, cores);
+    return n;
 }
 // Threads that cannot be started are left out: n_workers tells.
 static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_threads, const llm_parallel *hook, llm_error *e) {
     llm__pool *p = (llm__pool *)llm__alloc_zero(h, 1, sizeof *p);
-    uint32_t i, n = llm__pool_n(n_threads);
+    uint32_t i, n = n_threads;
+    bool locks = true;
     *out = NULL;
     if (!LLM__ATOMICS && hook && hook->for_fn) {
         llm__free(h, p);
         return llm__fail(e, LLM_UNSUPPORTED, "this build has no atomics: the host's threads cannot be used (parallel)");
     }
-    if (p) p->workers = (llm__worker *)llm__alloc_zero(h, n, sizeof *p->workers);
+    if (p) {
+        llm__os_allowed(0, &p->home);
+        p->loader = llm__os_thread_id();
+        llm__cores_read(&p->cores, &p->home);
+        n = llm__pool_choose(&p->cores, &p->home, n_threads);
+        p->workers = (llm__worker *)llm__alloc_zero(h, n, sizeof *p->workers);
+    }
     if (!p || !p->workers) {
         llm__free(h, p);
         return llm__fail(e, LLM_NO_MEMORY, "no memory for %u worker threads", n);
     }
     p->n_workers = 1;
+    p->by_default = n_threads == 0;
+    p->allowed = p->home;
+    p->n_home = llm__cpus_count(&p->home);
+    llm__atomic_store(&p->n_allowed, p->n_home);
+    llm__atomic_store(&p->awake, n);
     if (hook && hook->for_fn) {
         p->hook = *hook;
         p->n_workers = n;
-    } else if (!llm__os_event_init(&p->wake)) {
-        n = 0;
-    } else if (!llm__os_event_init(&p->finished)) {
-        llm__os_event_free(&p->wake);
-        n = 0;
+    } else {
+        locks = llm__pool_events(p);
     }
-    if (!n) {
+    if (!locks) {
         llm__free(h, p->workers);
         llm__free(h, p);
         return llm__fail(e, LLM_NO_MEMORY, "the system has no locks left for the worker threads");
@@ -1886,26 +2495,173 @@ static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_
         if (!llm__os_thread_start(&w->thread, llm__worker_main, w)) break;
         p->n_workers = i + 1;
     }
+    llm__atomic_store(&p->awake, p->n_workers);
     *out = p;
     return LLM_OK;
+}
+
+// ---- where it runs ----
+
+// Which CPU each worker is for. They hear of it when they wake for the next run.
+static void llm__pool_place(llm__pool *p) {
+    uint32_t i;
+    p->placed++;
+    for (i = 1; i < p->n_workers; i++)
+        llm__atomic_store(&p->workers[i].wish, (p->placed & 0xffffu) << 16 | (i < p->n_places ? p->places[i] + 1u : 0u));
+}
+// No more threads are awake than there are CPUs for them.
+static void llm__pool_rest(llm__pool *p) {
+    const uint32_t n = p->by_default ? p->n_places : LLM__MAX(llm__cpus_count(&p->allowed), 1u);
+    llm__atomic_store(&p->awake, LLM__RESTS && !p->hook.for_fn ? LLM__MIN(n, p->n_workers) : p->n_workers);
+    if (!p->hook.for_fn) llm__os_wake_all(&p->rest, &p->awake);
+}
+static void llm__pool_allow(llm__pool *p, const llm__cpus *allowed) {
+    p->allowed = *allowed;
+    llm__atomic_store(&p->n_allowed, llm__cpus_count(allowed));
+    p->n_places = LLM__MIN(llm__cores_choose(&p->cores, allowed, p->places, LLM__MAX_WORKERS), LLM__MAX_WORKERS);
+    llm__atomic_store(&p->first_place, p->places[0] + 1u);
+}
+// Where the team may run: the caller, and one thread that nobody is likely to have pinned, a worker or else the thread that loaded the
+// model. A host may pin the thread that calls, which says nothing about the others; a system that moves a process moves each of its threads
+// (FR-036).
+static void llm__pool_look(llm__pool *p) {
+    const uint64_t now = llm__os_now_us();
+    const uint32_t worker = p->n_workers > 1 && p->obtained == LLM_CORES_ANY ? llm__atomic_load(&p->workers[1].id) : 0;
+    llm__cpus allowed, other;
+    uint32_t i;
+    if (p->looked_us && now - p->looked_us < LLM__LOOK_US) return;
+    p->looked_us = now;
+    memset(&allowed, 0, sizeof allowed);
+    memset(&other, 0, sizeof other);
+    llm__os_allowed(0, &allowed);
+    if (p->n_workers > 1 && p->obtained == LLM_CORES_ANY && !worker) other = p->home;      // the worker has not even begun
+    else if (p->n_workers > 1) llm__os_allowed(worker ? worker : p->loader, &other);
+    for (i = 0; i < LLM__COUNT(other.bits); i++) allowed.bits[i] |= other.bits[i];
+    if (llm__cpus_same(&allowed, &p->allowed)) return;
+    llm__pool_allow(p, &allowed);
+    if (p->obtained == LLM_CORES_BIG) llm__pool_place(p);
+    llm__pool_rest(p);
+}
+
+// All workers hear their wish before this returns.
+static void llm__pool_place_now(llm__pool *p) {
+    uint32_t heard;
+    llm__atomic_store(&p->heard, 0);
+    llm__pool_place(p);
+    p->started++;
+    llm__atomic_store(&p->run, p->started);
+    llm__os_wake_all(&p->wake, &p->run);
+    while ((heard = llm__atomic_load(&p->heard)) + 1 < p->n_workers) llm__os_wait(&p->finished, &p->heard, heard);
+}
+// Tries to have the caller and the workers on their places. Returns n_workers, or the first worker that is somewhere else, with the CPU it
+// was found on; then everybody may run anywhere again.
+static uint32_t llm__pool_try(llm__pool *p, uint32_t *found) {
+    const uint32_t n = LLM__MIN(p->n_places, p->n_workers);
+    uint32_t i = 0, k;
+    const bool caller = llm__pool_pin(p->places[0], found);
+    llm__os_pin(&p->home, NULL);
+    llm__pool_place_now(p);
+    if (caller) for (i = 1; i < n && llm__atomic_load(&p->workers[i].on) == p->places[i] + 1u; i++) { }
+    if (i == n) return p->n_workers;
+    if (i) *found = llm__atomic_load(&p->workers[i].at);
+    for (k = 1; k < p->n_workers && LLM__PINS; k++)
+        llm__atomic_store(&p->workers[k].wish, llm__atomic_load(&p->workers[k].wish) | LLM__ANYWHERE);
+    return i;
+}
+static void llm__pool_say_places(const llm__pool *p, llm__text *t) {
+    const uint32_t n = LLM__MIN(p->n_places, p->n_workers), shown = LLM__MIN(n, 12u);
+    uint32_t i;
+    llm__text_add(t, n == 1 ? "; pinned to CPU " : "; pinned to CPUs ");
+    for (i = 0; i < shown; i++) llm__text_add(t, i ? ", %u" : "%u", (uint32_t)p->places[i]);
+    if (shown < n) llm__text_add(t, " ... (%u in all)", n);
+    if (n < p->n_workers) llm__text_add(t, "; %u threads more than performance cores are placed by the system", p->n_workers - n);
+}
+// Pins, and adds to t what became of it. All must hear, also those that will rest.
+static llm_cores llm__pool_pin_all(llm__pool *p, llm__text *t) {
+    uint32_t found = UINT32_MAX, astray;
+    const char *instead;
+    if (p->hook.for_fn) {
+        llm__text_add(t, "; nothing is pinned: the threads are the host's (parallel)");
+        return LLM_CORES_ANY;
+    }
+    astray = llm__pool_try(p, &found);
+    if (astray == p->n_workers) {
+        llm__pool_say_places(p, t);
+        return LLM_CORES_BIG;
+    }
+    instead = llm__os_urgent();
+    if (!LLM__PINS) llm__text_add(t, "; nothing is pinned: the system has no call for it%s%s", instead ? ", " : "", instead ? instead : "");
+    else if (found == UINT32_MAX) llm__text_add(t, "; nothing is pinned: the system refused CPU %u", (uint32_t)p->places[astray]);
+    else llm__text_add(t, "; nothing is pinned: the system ignored the wish, a thread that was sent to CPU %u was on CPU %u",
+                       (uint32_t)p->places[astray], found);
+    return LLM_CORES_ANY;
+}
+// From now on the pool minds where it runs: threads without a CPU rest, and, if that is asked for and can be had, each has its CPU.
+static void llm__pool_watch(llm__pool *p, llm_cores asked) {
+    llm__text t;
+    p->watched = true;
+    p->asked = asked;
+    llm__pool_allow(p, &p->home);
+    p->n_best = p->n_places;
+    llm__cores_explain(&p->cores, &p->home, p->why, sizeof p->why);
+    t.p = p->why; t.n = strlen(p->why); t.cap = sizeof p->why;
+    if (asked == LLM_CORES_BIG) p->obtained = llm__pool_pin_all(p, &t);
+    llm__text_end(&t);
+    llm__pool_rest(p);
+}
+// The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
+static void llm__pool_pin_caller(llm__pool *p) {
+    llm__cpus one;
+    memset(&one, 0, sizeof one);
+    llm__cpus_add(&one, p->places[0]);
+    llm__os_pin(&one, &p->host);
+}
+static void llm__pool_unpin_caller(llm__pool *p) {
+    llm__cpus one, now;
+    memset(&one, 0, sizeof one);
+    memset(&now, 0, sizeof now);
+    llm__cpus_add(&one, p->places[0]);
+    if (llm__os_pin(&p->host, &now) && !llm__cpus_same(&one, &now)) llm__os_pin(&now, NULL);
+}
+// CPUs below 64 that threads of the pool are pinned to now, the caller's included.
+static uint64_t llm__pool_pinned(const llm__pool *p) {
+    uint64_t pinned = 0;
+    uint32_t i, on;
+    if (p->obtained != LLM_CORES_BIG) return 0;
+    for (i = 0; i < p->n_workers; i++) {
+        on = i ? llm__atomic_load(&p->workers[i].on) : llm__atomic_load(&p->first_place);
+        if (on && on <= 64) pinned |= (uint64_t)1 << (on - 1);
+    }
+    return pinned;
 }
 
 // The pool for one caller at a time; who comes second computes alone, and nobody waits.
 static llm__team llm__team_take(llm__pool *p) {
     llm__team t;
-    t.pool = NULL;
+    uint32_t i;
+    memset(&t, 0, sizeof t);
     t.n = 1;
-    t.n_runs = 0;
-    if (!p || p->n_workers == 1 || llm__atomic_exchange(&p->taken, 1)) return t;
+    if (!p || (p->n_workers == 1 && !p->watched) || llm__atomic_exchange(&p->taken, 1)) return t;
+    if (p->watched) llm__pool_look(p);
+    if (p->obtained == LLM_CORES_BIG) llm__pool_pin_caller(p);
     t.pool = p;
-    t.n = p->n_workers;
+    t.n = llm__atomic_load(&p->awake);
+    for (i = 0; i < t.n; i++) p->workers[i].rows = 0;
     llm__atomic_store(&p->active, 1);
     return t;
 }
 static void llm__team_give(llm__team *t) {
-    if (!t->pool) return;
-    llm__atomic_store(&t->pool->active, 0);
-    llm__atomic_store(&t->pool->taken, 0);
+    llm__pool *p = t->pool;
+    uint32_t i;
+    if (!p) return;
+    t->rows_most = t->rows_least = p->workers[0].rows;
+    for (i = 1; i < t->n; i++) {
+        t->rows_most = LLM__MAX(t->rows_most, p->workers[i].rows);
+        t->rows_least = LLM__MIN(t->rows_least, p->workers[i].rows);
+    }
+    if (p->obtained == LLM_CORES_BIG) llm__pool_unpin_caller(p);
+    llm__atomic_store(&p->active, 0);
+    llm__atomic_store(&p->taken, 0);
     t->pool = NULL;
     t->n = 1;
 }
@@ -2030,6 +2786,7 @@ static bool llm__chunks_take(llm__chunks *c, uint32_t worker, uint32_t *begin, u
         if (!llm__atomic_cas(&c->workers[worker].run, run, llm__run_of(first + n, run & 0xffffu))) continue;
         *begin = first * c->unit;
         *end = (uint32_t)LLM__MIN((uint64_t)(first + n) * c->unit, (uint64_t)c->n);
+        c->workers[worker].rows += *end - *begin;                          // whoever runs the worker's part: one thread in any run
         return true;
     }
 }
@@ -12681,7 +13438,7 @@ static void llm__facts_build(llm_stats_info *f) {
 // Every text that nobody has set.
 static void llm__facts_no_text(llm_stats_info *f) {
     f->bits_reason = f->compiler = f->isas_compiled = f->file_system = f->name_type = f->backend = f->attention = "";
-    f->mapping_reason = f->mem_limit_by = f->power_mode = "";
+    f->mapping_reason = f->mem_limit_by = f->power_mode = f->cores_reason = "";
 }
 
 // Bits per weight that a name stands for. Mixtures: of an 8B model, as llama.cpp's README of quantize lists them.
@@ -12923,6 +13680,28 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "twice the memory of the file is in use", "llm report: anonymous memory", \
       "this process holds {anonymous_bytes} beside the mapped weights of {weight_bytes}: it may have read the file as well", \
       "give the path to llm_load and do not keep the file's bytes, or give the bytes to llm_load_memory") \
+    X(fewer_cpus, 4, LLM_BOUND, "decode", \
+      f->n_threads_resting && f->cpus_allowed < f->cpus_allowed_at_load, \
+      llm__ratio(f->n_threads, (double)f->n_threads - (double)f->n_threads_resting), \
+      "slow in the background, fast in front", "llm report: cores", \
+      "the CPUs of this process shrank from {cpus_allowed_at_load} to {cpus_allowed}: {n_threads_resting} of {n_threads} threads rest", \
+      "let the app answer while it is in front, or ask the system for more CPUs") \
+    X(too_many_threads, 4, LLM_BOUND, "decode", \
+      f->n_performance_cores && f->n_threads > f->n_performance_cores && f->cpus_allowed >= f->cpus_allowed_at_load, \
+      llm__ratio(f->n_threads, f->n_performance_cores), \
+      "more threads, less speed", "llm report: threads and cores", \
+      "{n_threads} threads on {n_performance_cores} performance cores: the surplus runs on slow cores, or on one core with others", \
+      "leave llm_model_desc.n_threads at 0") \
+    X(busy_neighbour, 4, LLM_MEASURED, "decode", \
+      f->preempted_per_token >= 2.0 && f->cpu_busy_pct < 75.0 && f->major_faults_per_token < 1.0, llm__share(f->cpu_busy_pct), \
+      "sometimes fast, sometimes slow", "llm report: busy", \
+      "the threads had a CPU only {cpu_busy_pct} % of the time and lost it {preempted_per_token} times per token: other programs compute", \
+      "stop them, or give llm_model_desc.n_threads as many as there are CPUs left") \
+    X(not_pinned, 4, LLM_BOUND, "decode", \
+      f->cores_asked == LLM_CORES_BIG && f->cores == LLM_CORES_ANY, 1.0, \
+      "pinned threads wander", "llm report: cores", \
+      "pinning was asked for and did not happen: {cores_reason}", \
+      "leave llm_model_desc.cores at 0 here; the number of threads stays right") \
     X(throttled, 5, LLM_MEASURED, "decode", \
       f->recent_gb_s > 0.0 && f->recent_gb_s < 0.8 * f->burst_gb_s && f->cpu_mhz && f->cpu_mhz * 10 < f->burst_mhz * 9, \
       llm__ratio(f->burst_gb_s, f->recent_gb_s), \
@@ -12961,7 +13740,8 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 // The facts that texts name, and how they are written.
 enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
 #define LLM__FACTS(X) \
-    X(U32, n_threads) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
+    X(U32, n_threads) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) X(U32, n_performance_cores) \
+    X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(REAL, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
     X(BYTES, swapped_bytes) X(BYTES, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
@@ -13256,8 +14036,10 @@ static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_in
     llm__line(t, "backend    %s, %s kernels (of %s); attention %s; %f %% on scalar kernels", f->backend, llm__isa_name(f->isa),
               f->isas_compiled, f->attention, f->scalar_pct);
     llm__report_memory(t, f);
-    llm__line(t, "threads    %u of %u asked; busy %f %%, preempted %f times per token, %U spins, %U sleeps", f->n_threads,
-              f->n_threads_asked, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
+    llm__line(t, "threads    %u (asked %u, resting %u); busy %f %%, preempted %f times per token, %U spins, %U sleeps", f->n_threads,
+              f->n_threads_asked, f->n_threads_resting, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
+    llm__line(t, "cores      %u CPUs, %u allowed now, %u at load; %s", f->cpus_online, f->cpus_allowed, f->cpus_allowed_at_load,
+              f->cores_reason);
     llm__line(t, "clock      %u of %u MHz, %f C, %s%s", f->cpu_mhz, f->cpu_mhz_max, f->temperature_c,
               f->power_mode[0] ? f->power_mode : "power mode unknown", f->on_battery ? ", on battery" : "");
     llm__report_speed(t, f);
@@ -13431,8 +14213,8 @@ LLM__PUBLIC void llm_unload(llm_model *model) {
 static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
     if (!d->allocator.alloc_fn != !d->allocator.free_fn)
         return llm__fail(e, LLM_BAD_ARG, "allocator: give both alloc_fn and free_fn, or neither");
-    if (d->cores != LLM_CORES_ANY)
-        return llm__fail(e, LLM_UNSUPPORTED, "cores: pinning is not available in this version; leave it LLM_CORES_ANY");
+    if (d->cores != LLM_CORES_ANY && d->cores != LLM_CORES_BIG)
+        return llm__fail(e, LLM_BAD_ARG, "cores: %d is not a value of llm_cores", (int)d->cores);
     if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);
     if (d->cpu_share && d->cpu_share != 100) return llm__fail(e, LLM_UNSUPPORTED, "cpu_share is not available in this version; leave it 0");
     if (!(d->host_gb_s < 1e9 && d->host_gb_s > -1e9)) return llm__fail(e, LLM_BAD_ARG, "host_gb_s is not a rate");
@@ -13470,6 +14252,8 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     if (r == LLM_OK) r = llm__kernels_pick(&m->kernels, d->isa, e);
     if (r == LLM_OK) r = llm__pool_new(&m->pool, &m->heap, d->n_threads, &m->parallel, e);
     if (r != LLM_OK) return r;
+    llm__pool_watch(m->pool, d->cores);
+    if (m->pool->obtained != d->cores) llm__log(&m->log, LLM__LOG_WARNING, "cores: %s", m->pool->why);
     m->arch = llm__meta_copy(m, "general.architecture");
     m->name = llm__meta_copy(m, "general.name");
     m->size_label = llm__meta_copy(m, "general.size_label");
@@ -13580,7 +14364,8 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
         for (i = 0; i < g.n_shards; i++) heads += g.mapping == LLM_MAP ? g.shards[i].head_bytes : 0;
         p->isa = kernels.isa;
         p->mapping = g.mapping;
-        p->model_bytes = sizeof(llm_model) + bytes - LLM__MIN(bytes, heads);
+        p->model_bytes = sizeof(llm_model) + sizeof(llm_ctx) + sizeof(llm__pool) + p->n_threads * sizeof(llm__worker) + bytes
+                       - LLM__MIN(bytes, heads);
         p->file_bytes = g.file_bytes;
         p->weight_bytes = g.weight_bytes;
         p->weights_mapped = g.mapping == LLM_MAP ? g.weight_bytes : 0;
@@ -13601,6 +14386,7 @@ static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, 
     llm_model_desc d = LLM__ZERO;
     llm_ctx_desc c = LLM__ZERO;
     llm_plan_info p = LLM__ZERO;
+    llm__heap heap = LLM__ZERO;
     llm__memory memory;
     llm__fpenv fp;
     llm_result r;
@@ -13616,7 +14402,8 @@ static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, 
     p.mem_limit_by = memory.limit_by;
     p.kv_type = c.kv_type;
     p.gb_s = LLM__MAX(d.host_gb_s, 0.0);
-    p.n_threads = llm__pool_n(d.n_threads);
+    heap.a = d.allocator;
+    p.n_threads = llm__pool_wish(&heap, d.n_threads);
     if (src->path) {
         const struct llm__name_type *named = llm__name_type_of(src->path);
         p.name_type = named ? named->name : "";
@@ -13754,6 +14541,19 @@ static void llm__publish_waits(llm_ctx *c) {
     c->spins_seen = spins;
     c->sleeps_seen = sleeps;
 }
+static void llm__publish_cores(llm_stats_info *s, const llm__pool *p) {
+    const uint32_t awake = llm__atomic_load(&p->awake);
+    s->cpus_online = p->cores.n_online;
+    s->cpus_allowed_at_load = p->n_home;
+    s->cpus_allowed = llm__atomic_load(&p->n_allowed);
+    s->n_performance_cores = p->n_best;
+    s->cpu_quota = p->cores.quota;
+    s->n_threads_resting = awake < p->n_workers ? p->n_workers - awake : 0;
+    s->cores_asked = p->asked;
+    s->cores = p->obtained;
+    s->cores_reason = p->why;
+    s->pinned_cpus = llm__pool_pinned(p);
+}
 // The denominator is whatever was fastest, a token included: no answer is above 100 %.
 static void llm__publish_roofline(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
@@ -13803,7 +14603,7 @@ static void llm__publish_facts(llm_ctx *c) {
     s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values" : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values"
                  : "blocked, F16 keys and values";
     s->kv_limit_bytes = llm__kv_bytes_for(&c->state.kv, c->n_ctx, c->state.n_batch);
-    llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, llm__os_n_cores()), s);
+    llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, s->cpus_allowed), s);
 }
 static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
@@ -13825,6 +14625,7 @@ static void llm__publish(llm_ctx *c) {
     s->n_tensors_scalar = m->n_scalar;
     s->n_allocs = c->n_allocs;
     llm__publish_waits(c);
+    llm__publish_cores(s, m->pool);
     llm__publish_roofline(c);
     llm__publish_facts(c);
     llm__look(c);
@@ -14057,6 +14858,8 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         c->stats.decode_ms += ms;
         c->kv_bytes_read += kv_bytes;
         c->runs_in_decode += team.n_runs;
+        c->stats.rows_most += team.rows_most;
+        c->stats.rows_least += team.rows_least;
         if (ms > 0.0) c->fastest_decode = LLM__MAX(c->fastest_decode, (double)(m->net.bytes_per_token + kv_bytes) * 1e-6 / ms);
     } else {
         c->stats.prefill_tokens += ev.n;
@@ -14069,6 +14872,7 @@ static void llm__stats_reset(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     s->prefill_ms = s->first_token_ms = s->decode_ms = 0.0;
     s->prefill_tokens = s->decode_tokens = s->reused_tokens = s->reevaluated_tokens = 0;
+    s->rows_most = s->rows_least = 0;
     c->kv_bytes_read = c->runs_in_decode = 0;
     llm__watch_answer(&c->watch);
 }

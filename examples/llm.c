@@ -1,5 +1,5 @@
-// llm.c - the command-line program: run, chat, info, bench, plan, report, doctor. Everything it does, it does through the functions of
-// llm.h.
+// llm.c - the command-line program: run, chat, info, bench, plan, report, doctor, compare. Everything it does, it does through the
+// functions of llm.h.
 //
 // Text goes to stdout, everything else to stderr. Exit codes: 0 all went well, 1 the library or the system said no (one sentence on
 // stderr tells why), 2 the command line makes no sense.
@@ -25,6 +25,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -188,18 +189,18 @@ static int read_all(FILE *f, text *out) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>options   One table: the parser, the help and the defaults come from it.
 
-enum { RUN = 1, CHAT = 2, INFO = 4, BENCH = 8, PLAN = 16, REPORT = 32, DOCTOR = 64, PROBE = 128, TALK = RUN | CHAT,
+enum { RUN = 1, CHAT = 2, INFO = 4, BENCH = 8, PLAN = 16, REPORT = 32, DOCTOR = 64, PROBE = 128, COMPARE = 256, TALK = RUN | CHAT,
        MEASURE = DOCTOR | PROBE, COMPUTE = TALK | BENCH | PLAN | REPORT | MEASURE, ALL = COMPUTE | INFO, SILENT = ALL & ~CHAT & ~MEASURE };
 
 enum { MAX_STOPS = 16 };
 
 typedef struct options {
-    const char *model, *prompt, *file, *system, *chat_template, *isa, *kv, *key, *cores, *better, *html, *json_file;
+    const char *model, *theirs, *prompt, *file, *system, *chat_template, *isa, *kv, *key, *cores, *better, *html, *json_file;
     const char *stops[MAX_STOPS];
     uint32_t n_stops, max_tokens, threads, ctx, batch, top_k, n_prompt, n_gen, depth, rounds, ms;
     uint64_t seed;
     double temp, top_p, min_p;
-    int raw, json, read, map, force, quiet, verbose, help, brief, full, table;
+    int raw, json, read, map, force, quiet, verbose, help, brief, full, table, sha256, share;
 } options;
 
 typedef enum takes { NOTHING, A_TEXT, TEXTS, A_COUNT, A_SEED, A_REAL } takes;
@@ -251,10 +252,12 @@ static const rule rules[] = {
     { DOCTOR,  "--table",    NULL,   NOTHING, AT(table),         0, 0,    "print the table of symptoms and causes, measure nothing" },
     { PROBE,   "--ms",       "N",    A_COUNT, AT(ms),            1, MANY, "how long to decode" },
     { INFO,    "--key",      "KEY",  A_TEXT,  AT(key),           0, 0,    "print the value of one metadata key and nothing else" },
-    { SILENT,  "--json",     NULL,   NOTHING, AT(json),          0, 0,    "one JSON object on stdout" },
+    { INFO,    "--sha256",   NULL,   NOTHING, AT(sha256),        0, 0,    "the SHA-256 of the whole file too" },
+    { COMPARE, "--share",    NULL,   NOTHING, AT(share),         0, 0,    "print MINE without what tells who or where: to be posted" },
+    { SILENT | COMPARE, "--json", NULL, NOTHING, AT(json),       0, 0,    "one JSON object on stdout" },
     { TALK,    "--quiet",    NULL,   NOTHING, AT(quiet),         0, 0,    "no line of timing" },
     { ALL,     "--verbose",  NULL,   NOTHING, AT(verbose),       0, 0,    "what the library logs, on stderr" },
-    { ALL,     "--help",     NULL,   NOTHING, AT(help),          0, 0,    "this text" },
+    { ALL | COMPARE, "--help", NULL, NOTHING, AT(help),          0, 0,    "this text" },
 };
 enum { N_RULES = sizeof rules / sizeof rules[0] };
 
@@ -348,8 +351,9 @@ static int options_parse(options *o, int command, const char *command_name, int 
         const rule *r;
         if (!only_model && strcmp(word, "--") == 0) { only_model = 1; continue; }
         if (only_model || word[0] != '-' || word[1] == 0) {
-            if (o->model) { complain("one model is enough: '%s' is too much", word); return 0; }
-            o->model = word;
+            if (!o->model) o->model = word;
+            else if (command == COMPARE && !o->theirs && !o->share) o->theirs = word;
+            else { complain("%s is enough: '%s' is too much", command == COMPARE ? "that" : "one model", word); return 0; }
             continue;
         }
         r = strcmp(word, "-h") == 0 ? &rules[N_RULES - 1] : option_find(word, command, &value);
@@ -701,8 +705,29 @@ static void chat_forget(chat *c, size_t keep) {
 typedef enum input { INPUT_LINE, INPUT_END, INPUT_GIVEN_UP } input;
 
 // One line without its end, appended to c->line. NUL bytes are dropped: a message is text.
+// Sleeps until a terminal has a line; 0: Ctrl-C came instead, be it before the sleep has begun.
+static int wait_for_line(void) {
+#if !defined(_WIN32)
+    sigset_t interrupt, before;
+    fd_set in;
+    int given_up;
+    if (!is_terminal(stdin)) return 1;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    FD_ZERO(&in);
+    FD_SET(STDIN_FILENO, &in);
+    if (!interrupted) pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &before);
+    given_up = interrupted;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return !given_up;
+#else
+    return 1;
+#endif
+}
 static input chat_read_line(chat *c) {
     int ch, any = 0;
+    if (!wait_for_line()) return INPUT_GIVEN_UP;
     for (;;) {
         ch = getchar();
         if (ch == EOF) {
@@ -938,6 +963,8 @@ static int command_chat(session *s) {
     return c.failed && !c.at_terminal ? EXIT_FAILED : EXIT_OK;
 }
 
+#include "sha256.h"
+
 //------------------------------------------------------------------------------------------------------------------------------
 // >>info   What a file contains.
 
@@ -976,7 +1003,31 @@ static int info_key(const char *pattern, const char *arch, char *out, size_t cap
     return n > 0 && (size_t)n < cap;
 }
 
-static void info_text(const session *s, const llm_info *i) {
+// A line for the file, or for each of its shards, whose names end in "-00001-of-00003.gguf"; for JSON an array. Returns 0 after a complaint.
+static int info_sums(const session *s, text *out) {
+    const size_t n = strlen(s->o.model);
+    char *path = (char *)malloc(n + 1), *count = n > 20 ? path + n - 10 : NULL, hex[65];
+    unsigned long shards = 1, k;
+    if (!path) { complain("out of memory"); exit(EXIT_FAILED); }
+    memcpy(path, s->o.model, n + 1);
+    if (count && strncmp(count - 4, "-of-", 4) == 0 && strcmp(count + 5, ".gguf") == 0 && strspn(count, "0123456789") == 5)
+        shards = strtoul(count, NULL, 10);
+    for (k = 1; k <= shards; k++) {
+        if (shards > 1) { sprintf(count - 9, "%05lu", k % 100000); count[-4] = '-'; }
+        if (!sha256_file(path, hex)) break;
+        text_adds(out, s->o.json ? k == 1 ? "[\"" : "\", \"" : "");
+        text_adds(out, hex);
+        if (s->o.json) continue;
+        text_adds(out, "  ");
+        text_adds(out, path);
+        text_adds(out, "\n");
+    }
+    if (s->o.json) text_adds(out, "\"]");
+    free(path);
+    return k > shards;
+}
+
+static void info_text(const session *s, const llm_info *i, const text *sums) {
     char a[32];
     size_t k;
     uint32_t t;
@@ -1015,10 +1066,12 @@ static void info_text(const session *s, const llm_info *i) {
         show(stdout, value.p, cut);
         puts(cut < value.n ? " ..." : "");
     }
+    if (sums->n) putchar('\n');
+    show(stdout, text_of(sums), sums->n);
     text_free(&value);
 }
 
-static void info_json(const session *s, const llm_info *i) {
+static void info_json(const session *s, const llm_info *i, const text *sums) {
     text value = { NULL, 0, 0 };
     char key[256];
     const char *comma = "";
@@ -1062,7 +1115,9 @@ static void info_json(const session *s, const llm_info *i) {
         fputs(": ", stdout);
         json_text(stdout, value.p, value.n);
     }
-    puts("}}");
+    putchar('}');
+    if (sums->n) printf(", \"sha256\": %s", text_of(sums));
+    puts("}");
     text_free(&value);
 }
 
@@ -1079,11 +1134,17 @@ static int command_info(session *s) {
         else show(stdout, value.p, value.n);
         fputc('\n', stdout);
         text_free(&value);
-    } else if (s->o.json) info_json(s, &info);
-    else info_text(s, &info);
+    } else {
+        if (s->o.sha256 && !info_sums(s, &value)) { text_free(&value); return EXIT_FAILED; }
+        if (s->o.json) info_json(s, &info, &value);
+        else info_text(s, &info, &value);
+        text_free(&value);
+    }
     if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); return EXIT_FAILED; }
     return EXIT_OK;
 }
+
+#include "facts.h"
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>bench   Speed on this machine, next to what the machine can read. Tokens, not text: a file without a vocabulary can be measured too.
@@ -1118,6 +1179,8 @@ static void *room_for(size_t n, size_t each) {
     if (!p) { complain("out of memory"); exit(EXIT_FAILED); }
     return p;
 }
+
+static uint32_t bench_ctx(const options *o) { return o->depth + o->n_prompt + o->n_gen + 1; }
 
 // The same ids in every run and on every machine.
 static void bench_tokens(llm_token *out, uint32_t n, uint32_t n_vocab) {
@@ -1317,6 +1380,23 @@ static int bench_check(session *s, bench *b) {
     return good;
 }
 
+static void bench_facts(const session *s, const bench *b) {
+    facts_run run;
+    char program[32];
+    memset(&run, 0, sizeof run);
+    snprintf(program, sizeof program, "llm.h %d.%d.%d", LLM_VERSION_MAJOR, LLM_VERSION_MINOR, LLM_VERSION_PATCH);
+    run.program = program;
+    run.cpu = b->cpu;
+    run.prefill_timing = "evaluation";
+    run.decode_timing = "evaluation, greedy sampling";
+    run.n_ctx = bench_ctx(&s->o);
+    run.n_batch = s->o.batch ? s->o.batch : 512;
+    run.prompt = s->o.n_prompt;
+    run.gen = s->o.n_gen;
+    run.depth = s->o.depth;
+    run.rounds = s->o.rounds;
+    facts_json(stdout, &b->stats, &b->info, &run);
+}
 static void bench_json(const session *s, const bench *b) {
     json_string(stdout, "{", "model", s->o.model);
     json_string(stdout, ", ", "name", b->info.name);
@@ -1342,7 +1422,9 @@ static void bench_json(const session *s, const bench *b) {
     json_count(stdout, "file_bytes", b->info.file_bytes);
     json_count(stdout, "peak_rss_bytes", b->peak_rss_bytes);
     printf(", \"check\": true, \"check_tokens\": %u, \"check_distance\": %.3g", (unsigned)b->n_checked, b->check_distance);
-    printf(", \"bits_promise\": %s}\n", b->stats.bits_promise ? "true" : "false");
+    printf(", \"bits_promise\": %s, \"facts\": ", b->stats.bits_promise ? "true" : "false");
+    bench_facts(s, b);
+    puts("}");
 }
 static void bench_text(const session *s, const bench *b) {
     char size[32];
@@ -1378,7 +1460,7 @@ static int command_bench(session *s) {
     if (code == EXIT_OK) {
         llm_model_info(s->model, &b->info);
         cpu_name(b->cpu, sizeof b->cpu);
-        code = session_open(s, s->o.depth + s->o.n_prompt + s->o.n_gen + 1);
+        code = session_open(s, bench_ctx(&s->o));
     }
     if (code == EXIT_OK && (!bench_measure(s, b) || !bench_check(s, b))) code = EXIT_FAILED;
     if (code == EXIT_OK) {
@@ -1391,6 +1473,8 @@ static int command_bench(session *s) {
 }
 
 #include "doctor.h"
+#include "json.h"
+#include "compare.h"
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>main
@@ -1428,6 +1512,10 @@ static const command commands[] = {
     { PROBE, "probe-run", NULL,
       "llm probe-run MODEL [options]\n\n"
       "One experiment of the doctor, in a process of its own: one JSON object on stdout.\n", command_probe_run },
+    { COMPARE, "compare", "explains two speeds",
+      "llm compare MINE.json THEIRS.json [--json]\n       llm compare --share MINE.json\n\n"
+      "Compares two reports of llm bench --json, or of llama-bench -o json: which conditions differ, then how much of the ratio of their\n"
+      "speeds is explained by causes that both reports state. What no cause explains is said to be unexplained.\n", command_compare },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -1451,6 +1539,10 @@ static int run_command(const command *c, const char *program, int n, char **word
         printf("usage: %s\n", c->usage);
         options_help(stdout, c->id);
         return fflush(stdout) == 0 ? EXIT_OK : EXIT_FAILED;
+    }
+    if (c->id == COMPARE && (!s.o.model || (!s.o.theirs && !s.o.share))) {
+        complain("which reports? llm compare MINE.json THEIRS.json");
+        return EXIT_USAGE;
     }
     if (!s.o.model && !s.o.table) { complain("which model? llm %s MODEL.gguf", c->name); return EXIT_USAGE; }
     session_sampling(&s);

@@ -1,6 +1,7 @@
 // test_bits.c - the same bits everywhere. Without arguments: every subject in every configuration of this build, compared with
 // memcmp, and the hashes of the committed fixtures with tests/bits.sha256. With --hashes: prints `SHA-256  name` of one
 // configuration, for tests/bits.sh, which compares compilers, flags and CPUs.
+#define LLM__RESTS 0             // as many threads as asked for, on whatever CPUs there are
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include "test.h"

@@ -168,7 +168,8 @@ static llm_stats_info healthy(void) {
     llm__facts_no_text(&f);
     f.compiler = "gcc 12.2.0"; f.optimized = 1; f.isas_compiled = "scalar, AVX2, AVX-VNNI, AVX-512 VNNI"; f.backend = "CPU";
     f.isa = f.isa_best = LLM_ISA_AVX2;
-    f.n_threads = 4;
+    f.n_threads = f.n_performance_cores = 4; f.cpus_online = f.cpus_allowed = f.cpus_allowed_at_load = 8;
+    f.cores_reason = "4 of 8 CPUs are performance cores";
     f.mapping = LLM_MAP; f.from_path = 1;
     f.weight_bytes = 4000000000u; f.kv_bytes = 100000000u; f.kv_limit_bytes = 500000000u; f.scratch_bytes = 100000000u;
     f.bits_per_weight = 4.9; f.name_type = "Q4_K_M"; f.name_bits = 4.9;
@@ -233,6 +234,14 @@ static void test_rules(void) {
     expect(&f, "weights_copied", 40.0, LLM_MEASURED, "asked for");
     f = healthy(); f.anonymous_bytes = 4300000000u;
     expect(&f, "second_copy", 1.0, LLM_BOUND, "4.30 GB");
+    f = healthy(); f.cpus_allowed = 1; f.n_threads_resting = 3;                                           // FR-036
+    expect(&f, "fewer_cpus", 4.0, LLM_BOUND, "shrank from 8 to 1: 3 of 4 threads rest");
+    f = healthy(); f.n_threads = 8;                                                                       // FR-031, 033
+    expect(&f, "too_many_threads", 2.0, LLM_BOUND, "8 threads on 4 performance cores");
+    f = healthy(); f.preempted_per_token = 20; f.cpu_busy_pct = 50; f.cpu_user_pct = 49;                  // FR-035
+    expect(&f, "busy_neighbour", 2.0, LLM_MEASURED, "only 50.0 % of the time");
+    f = healthy(); f.cores_asked = LLM_CORES_BIG; f.cores_reason = "the system says yes and does nothing";      // FR-037
+    expect(&f, "not_pinned", 1.0, LLM_BOUND, "the system says yes and does nothing");
     f = healthy(); f.power_mode = "low-power"; f.cpu_mhz = f.burst_mhz = 1500;
     expect(&f, "power_saving", 2.0, LLM_BOUND, "1500 of 3000 MHz");
     SECTION("rules: heat is a falling clock, not a falling rate (FR-047)");

@@ -100,19 +100,23 @@ static void test_clock(void) {
 }
 
 static void test_cores(void) {
+    llm__cpus now;
     SECTION("CPUs that may be used");
-    CHECK(llm__os_n_cores() >= 1);
+    memset(&now, 0, sizeof now);
+    llm__os_allowed(0, &now);
+    CHECK(llm__cpus_count(&now) >= 1);
 #if SHIM
     {
         cpu_set_t all, one;
         int cpu;
         CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
-        CHECK_EQ(llm__os_n_cores(), CPU_COUNT(&all));
+        CHECK_EQ(llm__cpus_count(&now), CPU_COUNT(&all));
         for (cpu = 0; !CPU_ISSET(cpu, &all); cpu++) { }
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
         CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-        CHECK_EQ(llm__os_n_cores(), 1);
+        llm__os_allowed(0, &now);
+        CHECK(llm__cpus_count(&now) == 1 && llm__cpus_has(&now, (uint32_t)cpu));
         CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
     }
 #endif

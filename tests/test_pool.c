@@ -345,7 +345,7 @@ static void test_failures(void) {
 #endif
     p = pool_of(0, NULL);
     (void)base;
-    if (p) { CHECK(p->n_workers >= 1 && p->n_workers <= llm__os_n_cores()); llm__pool_free(p, &heap); }
+    if (p) { CHECK(p->n_workers >= 1 && p->n_workers <= p->n_home); llm__pool_free(p, &heap); }
 }
 
 // ---- time. Sleeping work, and the CPU time of the process: what other programs do at the moment does not count.
