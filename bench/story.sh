@@ -3,12 +3,13 @@
 #
 #   bench/story.sh [F16.gguf Q4_0.gguf]       (default: $LLM_STORY/1.1b-F16.gguf and 1.1b-Q4_0.gguf; made if LLM_MKMODEL names mkmodel.py)
 #
-#   A   16-bit weights, memory for half of them, slow workers: 32 threads for each CPU
+#   A   16-bit weights, memory for half of them, slow workers: scalar kernels (more threads than CPUs do not slow this library: they rest)
 #   B   4-bit weights, otherwise as A: they fit
-#   C   4-bit weights, all the memory, as many threads as the library chooses
+#   C   4-bit weights, all the memory, the kernels that the library chooses
 #
 # The memory limit is a control group (v2 memory.max, else v1 memory.limit_in_bytes); both files leave the page cache first, because pages
-# that another group has brought in are not charged to ours. Without the right to make a group, locked memory of a neighbour takes its place.
+# that another group has brought in are not charged to ours. Without the right to make a group, a neighbour locks the memory. A maps the
+# file: read into memory it would be killed where there is no swap, and --read is among what the doctor tries.
 # Then the doctor starts from A, knowing only that the 4-bit file exists.
 #   - the first cause that it names is the one whose lone repair gains most
 #   - its path ends within 15 % of C, both in its own words and measured in turn with C, which has a process of its own
@@ -18,8 +19,7 @@ llm=${LLM:-build/llm}
 folder=${LLM_STORY:-build/story}
 f16=${1:-$folder/1.1b-F16.gguf}
 q4=${2:-$folder/1.1b-Q4_0.gguf}
-cpus=$(getconf _NPROCESSORS_ONLN)
-slow="--threads $((32 * cpus))"
+slow="--isa scalar"
 skipped() { echo "skipped: $*"; exit 77; }
 command -v python3 > /dev/null || skipped "no python3"
 [ -x "$llm" ] || skipped "no program at $llm: run make first"

@@ -129,6 +129,28 @@ static int report_run(session *s) {
     progress_erase(s);
     return 1;
 }
+static void report_facts(const session *s) {
+    const llm_stats_info stats = stats_of(s->ctx);
+    llm_info info;
+    facts_run run;
+    char cpu[128], program[32];
+    memset(&info, 0, sizeof info);
+    memset(&run, 0, sizeof run);
+    llm_model_info(s->model, &info);
+    cpu_name(cpu, sizeof cpu);
+    snprintf(program, sizeof program, "llm %d.%d.%d", LLM_VERSION_MAJOR, LLM_VERSION_MINOR, LLM_VERSION_PATCH);
+    run.program = program;
+    run.cpu = cpu;
+    run.prefill_timing = "evaluation";
+    run.decode_timing = "evaluation";
+    run.n_ctx = s->o.ctx ? s->o.ctx : 4096;
+    run.n_batch = s->o.batch ? s->o.batch : 512;
+    run.prompt = REPORT_PROMPT;
+    run.gen = REPORT_ANSWER;
+    run.rounds = 1;
+    fputs(", \"facts\": ", stdout);
+    facts_json(stdout, &stats, &info, &run);
+}
 static int command_report(session *s) {
     llm_finding findings[MAX_FINDINGS];
     size_t n;
@@ -145,6 +167,7 @@ static int command_report(session *s) {
     if (s->o.json) {
         json_string(stdout, "{", "report", report);
         findings_json(stdout, findings, findings_of(s->ctx, findings));
+        report_facts(s);
         puts("}");
     } else fputs(report, stdout);
     free(report);
@@ -251,7 +274,8 @@ static void seconds_judge(seconds *w, outcome *r) {
     r->sustained_tok_s = median(w->rate + w->n - SUSTAINED_SECONDS, SUSTAINED_SECONDS, NULL);
 }
 
-// Two tokens at least, or one that takes five seconds. After 64, or at the end of the context, it goes back, off the clock: a fast set-up must not get deeper than others.
+// Two tokens at least, or one that takes five seconds. After 64, or at the end of the context, it goes back, off the clock: a fast
+// set-up must not get deeper than others.
 static int probe_decode(session *s, uint32_t n_ctx, outcome *r) {
     const size_t from = llm_past(s->ctx), to = from + PROBE_PREFILL < n_ctx ? from + PROBE_PREFILL : n_ctx;
     double spent = 0, start, now, faults = 0, before;

