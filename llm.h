@@ -64,8 +64,18 @@
      as Android does for ordinary apps, nothing is pinned, the threads are as many as before, and cores_reason and a warning in
      the log say so. macOS has no such call: its user-interactive class is asked for instead. With a job system of the host's
      nothing is placed. Pinning makes speed steady, on PCs with E cores and on boards above all. On phones it keeps the big cores
-     busy until they are hot and slow, where the system might have moved a thread away; and two programs that pin share the same
-     cores while others idle. That is why it is not the default.
+     busy until they are hot and slow, where the system might have moved a thread away; and a pinned thread cannot step aside for
+     another program, least of all for one that pins too. That is why it is not the default.
+
+   WHY IS IT SLOW?
+     llm_plan      before loading: does it fit, what would it take, how fast can it be. Reads the header alone.
+     llm_stats     while it runs: what was obtained at each layer, from the binary to the clock frequency; where the time went.
+     llm_findings  causes of slowness in those facts, each with a factor, measured or bounded, and one piece of advice.
+     llm_report    all of it as one screen of text, to be pasted into an issue.
+     Decode reads every weight once per token, so memory bandwidth bounds it: bytes_per_token / (GB/s) is the least time of a token,
+     and roofline_pct says how near it is. Facts that a system does not give are 0 or "" and no finding rests on them. They cost
+     less than 0.5 % of decode: the machine is looked at four times a second at most, tokens below a millisecond are sampled.
+     Causes do not multiply: repair the greatest, measure again. `llm doctor` does that, one change at a time.
 
    ERRORS
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
@@ -100,7 +110,7 @@
 #define LLM__FEATURES_SET
 /* Strict C99 hides the calls that map, time and place threads. These have an effect only while no system header has been
    included; llm_impl.h declares what is still missing. */
-#if defined(__linux__) && !defined(_GNU_SOURCE)
+#if (defined(__linux__) || defined(__wasi__)) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1
 #endif
 #if defined(__APPLE__) && !defined(_DARWIN_C_SOURCE)
@@ -247,7 +257,8 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
                                     finds its shards by name */
     uint32_t      n_parts;
     uint32_t      force;         /* 1 = load although it cannot fit                                           (0 = LLM_TOO_BIG then) */
-    uint32_t      cpu_share;     /* not available yet: LLM_UNSUPPORTED unless 0 or 100 */
+    uint32_t      cpu_share;     /* percent of the time that is spent computing; the rest is slept, after each pass of n_batch tokens,
+                                    with the same bits: to stay cool                                          (0 = 100) */
     double        host_gb_s;     /* 1e9 bytes per second that this machine reads, for llm_plan       (0 = unknown, < 0 = probe) */
 } llm_model_desc;
 
@@ -486,7 +497,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
     double   temperature_c;      /* of the hottest zone */
     const char *power_mode;      /* "low-power", "balanced", "performance", ...; "" unknown */
     uint32_t on_battery;         /* 1: no mains */
-    uint32_t reserved2;
+    uint32_t cpu_share;          /* percent, as asked for; rests count in no time above */
 } llm_stats_info;
 LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
 

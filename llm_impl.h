@@ -227,13 +227,18 @@
 #if !defined(LLM_MALLOC) && !defined(LLM_NO_STDLIB)
 #include <stdlib.h>
 #endif
+#if LLM__X64 && (LLM__GNUC || LLM__MSVC) && !defined(__TINYC__)
+#define LLM__HAS_CPUID 1          // asked even if no kernels are compiled in: what the build lacks is a finding
+#if LLM__MSVC
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#else
+#define LLM__HAS_CPUID 0
+#endif
 #if LLM__HAS_AVX2
 #include <immintrin.h>
-#if !LLM__MSVC
-#include <cpuid.h>
-#else
-#include <intrin.h>
-#endif
 #elif LLM__X64 && !defined(__TINYC__)
 #include <xmmintrin.h>            // the control word
 #endif
@@ -694,8 +699,10 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #include <windows.h>
 #elif LLM__POSIX
 #include <errno.h>
+#if !defined(__wasi__)
 #include <sys/resource.h>
 #include <sys/time.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 #ifndef LLM_NO_STDIO
@@ -737,6 +744,7 @@ extern long syscall(long number, ...);
 #ifndef __USE_POSIX199309
 #include <sched.h>                // struct timespec, without conditions
 extern int clock_gettime(int clock, struct timespec *ts);
+extern int nanosleep(const struct timespec *wish, struct timespec *left);
 #endif
 #ifndef __USE_LARGEFILE64
 extern ssize_t pread64(int fd, void *dst, size_t n, __off64_t offset);
@@ -897,6 +905,18 @@ static uint64_t llm__os_now_us(void) {
     return 0;
 #endif
 }
+static void llm__os_sleep_us(uint32_t us) {
+#if LLM__WIN32
+    Sleep((us + 999) / 1000);
+#elif LLM__POSIX
+    struct timespec t;
+    t.tv_sec = (time_t)(us / 1000000u);
+    t.tv_nsec = (long)(us % 1000000u) * 1000;
+    nanosleep(&t, NULL);
+#else
+    (void)us;
+#endif
+}
 // By the host's clock where there is one.
 static uint64_t llm__now_us(const llm_clock *host) { return host && host->now_us ? host->now_us(host->user) : llm__os_now_us(); }
 
@@ -992,22 +1012,26 @@ static uint32_t llm__os_cpu_now(void) { return UINT32_MAX; }
 
 #endif
 
-// The calling thread computes while somebody waits: said where a program may say it without further rights. What it did, or NULL.
-static const char *llm__os_urgent(void) {
+// Somebody waits for what the calling thread computes: said to systems that let a program say it without further rights.
 #if defined(__APPLE__) && !defined(LLM_NO_THREADS)
-    if (pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0) == 0) return "the user-interactive class was asked for";
+#define LLM__URGENT ", the user-interactive class was asked for instead"
+static void llm__os_urgent(void) { pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0); }
 #elif LLM__WIN32
-    // Windows 10: out of EcoQoS, which puts threads of programs in the background on slow cores. Looked up, because older systems lack it.
+// Windows 10: out of EcoQoS, which puts threads of programs in the background on slow cores. Looked up, because older systems lack it.
+#define LLM__URGENT ""
+static void llm__os_urgent(void) {
     typedef BOOL (WINAPI *set_fn)(HANDLE, int, void *, DWORD);
     struct { ULONG version, control, state; } power = { 1, 1, 0 };        // PROCESS_POWER_THROTTLING_EXECUTION_SPEED: controlled, off
     HMODULE kernel = GetModuleHandleA("kernel32.dll");
     FARPROC found = kernel ? GetProcAddress(kernel, "SetThreadInformation") : NULL;
     set_fn set = NULL;
     if (found) memcpy(&set, &found, sizeof set);
-    if (set && set(GetCurrentThread(), 3 /* ThreadPowerThrottling */, &power, sizeof power)) return "EcoQoS was switched off";
-#endif
-    return NULL;
+    if (set) set(GetCurrentThread(), 3 /* ThreadPowerThrottling */, &power, sizeof power);
 }
+#else
+#define LLM__URGENT ""
+static void llm__os_urgent(void) { }
+#endif
 
 // What systems without texts say of their cores. Windows: the efficiency class of each CPU, the higher the faster, and the first CPU of its
 // core. Apple: how many CPUs a level has, the fastest level is 0, and its name.
@@ -2031,7 +2055,7 @@ static uint32_t llm__cores_quota(void) {
         if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) path[0] = 0;
         n = strlen(path);
         for (;;) {
-            const uint32_t q = llm__quota_at(v2 != 0, strcmp(path, "/") ? path : "");
+            const uint32_t q = llm__quota_at(v2 != 0, llm__str_is(llm__str_of(path), "/") ? "" : path);
             if (q && (!least || q < least)) least = q;
             if (!n) break;
             while (n && path[--n] != '/') { }
@@ -2131,23 +2155,18 @@ static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, co
 // The group of this process and those above it; version 2 has one tree, version 1 one for memory. In a container the path may not be
 // visible, and its root is the group.
 static void llm__memory_groups(llm__memory *m) {
-    char text[2048];
-    const char *p;
+    char buf[320];
     llm__str path;
-    size_t one, n = llm__os_text("/proc/self/cgroup", text, sizeof text);
-    bool two;
-    one = llm__str_find(llm__str_n(text, n), ":memory:");
-    two = one == LLM_FAILED;
-    p = two ? llm__machine_line(text, "0::") : text + one + 8;
-    if (!p) return;
-    path = llm__str_n(p, llm__until(p, '\n'));
+    const bool one = llm__machine_cgroup("memory", buf, sizeof buf);
+    if (!one && !llm__machine_cgroup("", buf, sizeof buf)) return;
+    path = llm__str_of(buf);
     for (;;) {
         while (path.n && path.p[path.n - 1] == '/') path.n--;
-        if (two) {
+        if (one) {
+            llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
+        } else {
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.max", "memory.current", "file ");
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.high", "memory.current", "file ");
-        } else {
-            llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
         }
         if (!path.n) return;
         while (path.n && path.p[path.n - 1] != '/') path.n--;
@@ -2469,7 +2488,7 @@ static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_
     }
     if (!p || !p->workers) {
         llm__free(h, p);
-        return llm__fail(e, LLM_NO_MEMORY, "no memory for %u worker threads", n);
+        return llm__fail(e, LLM_NO_MEMORY, "no memory for the worker threads");
     }
     p->n_workers = 1;
     p->by_default = n_threads == 0;
@@ -2579,7 +2598,6 @@ static void llm__pool_say_places(const llm__pool *p, llm__text *t) {
 // Pins, and adds to t what became of it. All must hear, also those that will rest.
 static llm_cores llm__pool_pin_all(llm__pool *p, llm__text *t) {
     uint32_t found = UINT32_MAX, astray;
-    const char *instead;
     if (p->hook.for_fn) {
         llm__text_add(t, "; nothing is pinned: the threads are the host's (parallel)");
         return LLM_CORES_ANY;
@@ -2589,8 +2607,7 @@ static llm_cores llm__pool_pin_all(llm__pool *p, llm__text *t) {
         llm__pool_say_places(p, t);
         return LLM_CORES_BIG;
     }
-    instead = llm__os_urgent();
-    if (!LLM__PINS) llm__text_add(t, "; nothing is pinned: the system has no call for it%s%s", instead ? ", " : "", instead ? instead : "");
+    if (!LLM__PINS) llm__text_add(t, "; nothing is pinned: the system has no call for it" LLM__URGENT);
     else if (found == UINT32_MAX) llm__text_add(t, "; nothing is pinned: the system refused CPU %u", (uint32_t)p->places[astray]);
     else llm__text_add(t, "; nothing is pinned: the system ignored the wish, a thread that was sent to CPU %u was on CPU %u",
                        (uint32_t)p->places[astray], found);
@@ -2610,6 +2627,7 @@ static void llm__pool_watch(llm__pool *p, llm_cores asked) {
     llm__pool_rest(p);
 }
 // The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
+// Four system calls for each evaluation: 20 us on a virtual machine, little against the milliseconds of a token.
 static void llm__pool_pin_caller(llm__pool *p) {
     llm__cpus one;
     memset(&one, 0, sizeof one);
@@ -4708,7 +4726,7 @@ typedef struct llm__acts {
     int8_t *q;                   // [n_tokens][n], by N3; n is then a multiple of 32
     float *d;                    // [n_tokens][n / 32]
     int16_t *s16;                // [n_tokens][n / 16], sums of q
-    llm__side *side;             // [(n_tokens + 7) / 8][n / 32], more than three tokens only: llm__acts_side
+    llm__side *side;             // [(n_tokens + 7) / 8][n / 32], more than three tokens and a kernel that reads it: llm__acts_side
     uint32_t n, n_tokens;
 } llm__acts;
 
@@ -5147,6 +5165,14 @@ LLM__LANE void llm__v_store_pairs_scalar(float *p, llm__v16 even, llm__v16 odd) 
 
 typedef struct llm__v16_avx2 { __m256 lo, hi; } llm__v16_avx2;
 
+// Pins a value to its register. GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; and what it
+// needs three times it loads three times.
+#if LLM__GNUC
+#define LLM__KEEP(v) __asm__ ("" : "+v"(v))
+#else
+#define LLM__KEEP(v) ((void)0)
+#endif
+
 #define LLM__HALVES(lo_value, hi_value) \
     llm__v16_avx2 r; r.lo = (lo_value); r.hi = (hi_value); return r
 
@@ -5357,7 +5383,11 @@ LLM__VI_AVX512 void llm__v_sum4_avx512(float *out, __m512 a, __m512 b, __m512 c,
 }
 LLM__VI_AVX512 float llm__v_highest_avx512(__m512 a) { return llm__v_highest_avx2(llm__v_halves_avx512(a)); }
 LLM__VI_AVX512 __m512 llm__v_load_elems_avx512(const uint8_t *p, llm__elem elem) {
-    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) return llm__v_of_bits_avx512(_mm512_loadu_si512(p));
+    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) {
+        __m512i a = _mm512_loadu_si512(p);
+        LLM__KEEP(a);
+        return llm__v_of_bits_avx512(a);
+    }
     if (elem == LLM__HOST_Q8) return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
     if (elem == LLM__FILE_BF16)
         return llm__v_of_bits_avx512(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p)), 16));
@@ -5887,7 +5917,55 @@ LLM__VI void LLM__V(dots2x2)(const llm__tile *t, const float *x0, const float *x
     }
     LLM__V(v_sum4)(sums, a00, a01, a10, a11);
 }
-// A block of rows meets all tokens before the next one is touched: it stays in the first cache with two tokens, else in the second.
+#if LLM__V_WIDE
+// Four rows and three tokens, where there are registers for it: rows too long for the first cache come from the second, and each load
+// serves three or four products.
+typedef struct LLM__V(three) { LLM__V16 t0, t1, t2; } LLM__V(three);            // one per token
+
+LLM__VI LLM__V(three) LLM__V(three_fma)(LLM__V16 w, LLM__V(three) x, LLM__V(three) a) {
+    a.t0 = LLM__V(v_fma)(x.t0, w, a.t0);
+    a.t1 = LLM__V(v_fma)(x.t1, w, a.t1);
+    a.t2 = LLM__V(v_fma)(x.t2, w, a.t2);
+    return a;
+}
+LLM__VI LLM__V(three) LLM__V(three_fma_n)(LLM__V16 w, LLM__V(three) x, LLM__V(three) a, size_t n) {
+    a.t0 = LLM__V(v_fma_n)(x.t0, w, a.t0, n);
+    a.t1 = LLM__V(v_fma_n)(x.t1, w, a.t1, n);
+    a.t2 = LLM__V(v_fma_n)(x.t2, w, a.t2, n);
+    return a;
+}
+LLM__VI void LLM__V(dots4x3)(const llm__tile *t, const float *x, uint32_t row, float (*sums)[4], llm__elem elem) {
+    const uint32_t last = t->n_rows - 1, n = t->n_cols;
+    const uint8_t *p0 = t->w + t->row_bytes * row, *p1 = t->w + t->row_bytes * LLM__MIN(row + 1, last);
+    const uint8_t *p2 = t->w + t->row_bytes * LLM__MIN(row + 2, last), *p3 = t->w + t->row_bytes * LLM__MIN(row + 3, last);
+    const float *x1 = x + t->x->n, *x2 = x1 + t->x->n;
+    LLM__V(three) a, b, c, d, v;
+    uint32_t i;
+    a.t0 = a.t1 = a.t2 = LLM__V(v_set)(0.0f);
+    b = c = d = a;
+    for (i = 0; i + 16 <= n; i += 16) {
+        const size_t at = i * LLM__ELEM_BYTES(elem);
+        v.t0 = LLM__V(v_load)(x + i); v.t1 = LLM__V(v_load)(x1 + i); v.t2 = LLM__V(v_load)(x2 + i);
+        a = LLM__V(three_fma)(LLM__V(v_load_elems)(p0 + at, elem), v, a);
+        b = LLM__V(three_fma)(LLM__V(v_load_elems)(p1 + at, elem), v, b);
+        c = LLM__V(three_fma)(LLM__V(v_load_elems)(p2 + at, elem), v, c);
+        d = LLM__V(three_fma)(LLM__V(v_load_elems)(p3 + at, elem), v, d);
+    }
+    if (i < n) {
+        const size_t at = i * LLM__ELEM_BYTES(elem);
+        v.t0 = LLM__V(v_load_n)(x + i, n - i); v.t1 = LLM__V(v_load_n)(x1 + i, n - i); v.t2 = LLM__V(v_load_n)(x2 + i, n - i);
+        a = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p0 + at, elem, n - i), v, a, n - i);
+        b = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p1 + at, elem, n - i), v, b, n - i);
+        c = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p2 + at, elem, n - i), v, c, n - i);
+        d = LLM__V(three_fma_n)(LLM__V(v_load_elems_n)(p3 + at, elem, n - i), v, d, n - i);
+    }
+    LLM__V(v_sum4)(sums[0], a.t0, b.t0, c.t0, d.t0);
+    LLM__V(v_sum4)(sums[1], a.t1, b.t1, c.t1, d.t1);
+    LLM__V(v_sum4)(sums[2], a.t2, b.t2, c.t2, d.t2);
+}
+#endif
+// A block of rows meets all tokens before the next one is touched: it stays in the first cache with two tokens, else in the second. Panels
+// of F32, as integers have them, gained less than wider tiles: the lanes of the sums pass through the second cache too.
 LLM__VI void LLM__V(matmul)(const llm__tile *t, llm__elem elem) {
     const float *x = t->x->f;
     const size_t step = t->x->n, n_block = llm__block_rows(t);
@@ -5895,7 +5973,19 @@ LLM__VI void LLM__V(matmul)(const llm__tile *t, llm__elem elem) {
     uint32_t row, i, begin, end, n;
     for (begin = 0; begin < t->n_rows; begin = end) {
         end = t->n_rows - begin <= n_block ? t->n_rows : begin + (uint32_t)n_block;
-        for (i = 0; i + 2 <= t->n_tokens; i += 2)
+        i = 0;
+#if LLM__V_WIDE
+        for (; i + 3 <= t->n_tokens; i += 3)
+            for (row = begin; row < end; row += 4) {
+                float three[3][4];
+                LLM__V(dots4x3)(t, x + step * i, row, three, elem);
+                n = LLM__MIN(end - row, 4u);
+                memcpy(t->out + t->ld * i + row, three[0], n * sizeof(float));
+                memcpy(t->out + t->ld * (i + 1) + row, three[1], n * sizeof(float));
+                memcpy(t->out + t->ld * (i + 2) + row, three[2], n * sizeof(float));
+            }
+#endif
+        for (; i + 2 <= t->n_tokens; i += 2)
             for (row = begin; row < end; row += 2) {
                 LLM__V(dots2x2)(t, x + step * i, x + step * (i + 1), row, sums, elem);
                 n = LLM__MIN(end - row, 2u);
@@ -6462,6 +6552,7 @@ typedef struct llm__kernels {
     llm__matmul_fn decode[LLM__TYPE_COUNT], prefill[LLM__TYPE_COUNT];
     bool accelerated[LLM__TYPE_COUNT];
     uint32_t rows_at_once;        // rows a kernel takes side by side: tiles of a multiple lose nothing
+    bool sides;                   // prefill reads llm__acts.side
 } llm__kernels;
 
 static void llm__kernels_scalar(llm__kernels *k) {
@@ -6650,13 +6741,6 @@ typedef void (*llm__x86_pack_fn)(llm__panel *p, uint32_t h, const uint8_t *w, si
 
 typedef struct llm__avx2_four { __m256i v0, v1, v2, v3; } llm__avx2_four;   // one per token
 typedef llm__avx2_four (*llm__avx2_isums_fn)(const llm__panel *p, uint32_t h, const int8_t *const *x, uint32_t at, llm__avx2_four zeros);
-
-// GCC reassociates sums of vectors into trees, which keeps every term alive at once and spills; this pins down a running sum.
-#if LLM__GNUC
-#define LLM__AVX2_KEEP(v) __asm__ ("" : "+x"(v))
-#else
-#define LLM__AVX2_KEEP(v) ((void)0)
-#endif
 
 // One term of N4 for quarter h and token c. Whole groups: isum has its zero already.
 LLM__AVX2_INLINE __m256 llm__avx2_term(bool halved, bool minima, __m256 acc, __m256i isum, const llm__panel *p, uint32_t h,
@@ -7545,13 +7629,13 @@ LLM__RI llm__avx2_four llm__avx2_more(llm__avx2_four a, const uint8_t *w, const 
     a.v1 = _mm256_add_epi16(a.v1, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[1] + at)));
     a.v2 = _mm256_add_epi16(a.v2, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[2] + at)));
     a.v3 = _mm256_add_epi16(a.v3, _mm256_maddubs_epi16(v, llm__avx2_four_bytes(x[3] + at)));
-    LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
+    LLM__KEEP(a.v0); LLM__KEEP(a.v1); LLM__KEEP(a.v2); LLM__KEEP(a.v3);
     return a;
 }
 LLM__RI llm__avx2_four llm__avx2_add32(llm__avx2_four a, llm__avx2_four b) {
     a.v0 = _mm256_add_epi32(a.v0, b.v0); a.v1 = _mm256_add_epi32(a.v1, b.v1);
     a.v2 = _mm256_add_epi32(a.v2, b.v2); a.v3 = _mm256_add_epi32(a.v3, b.v3);
-    LLM__AVX2_KEEP(a.v0); LLM__AVX2_KEEP(a.v1); LLM__AVX2_KEEP(a.v2); LLM__AVX2_KEEP(a.v3);
+    LLM__KEEP(a.v0); LLM__KEEP(a.v1); LLM__KEEP(a.v2); LLM__KEEP(a.v3);
     return a;
 }
 LLM__RI llm__avx2_four llm__avx2_widen(llm__avx2_four a, __m256i by) {
@@ -7585,19 +7669,19 @@ LLM__RI llm__avx2_eight llm__avx2_more_bytes(llm__avx2_eight e, const uint8_t *q
     __m256i a = llm__avx2_four_bytes(x[0] + at + g * 4);
     e.low.v0 = _mm256_add_epi16(e.low.v0, _mm256_maddubs_epi16(l, a));
     e.high.v0 = _mm256_add_epi16(e.high.v0, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v0); LLM__AVX2_KEEP(e.high.v0);
+    LLM__KEEP(e.low.v0); LLM__KEEP(e.high.v0);
     a = llm__avx2_four_bytes(x[1] + at + g * 4);
     e.low.v1 = _mm256_add_epi16(e.low.v1, _mm256_maddubs_epi16(l, a));
     e.high.v1 = _mm256_add_epi16(e.high.v1, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v1); LLM__AVX2_KEEP(e.high.v1);
+    LLM__KEEP(e.low.v1); LLM__KEEP(e.high.v1);
     a = llm__avx2_four_bytes(x[2] + at + g * 4);
     e.low.v2 = _mm256_add_epi16(e.low.v2, _mm256_maddubs_epi16(l, a));
     e.high.v2 = _mm256_add_epi16(e.high.v2, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v2); LLM__AVX2_KEEP(e.high.v2);
+    LLM__KEEP(e.low.v2); LLM__KEEP(e.high.v2);
     a = llm__avx2_four_bytes(x[3] + at + g * 4);
     e.low.v3 = _mm256_add_epi16(e.low.v3, _mm256_maddubs_epi16(l, a));
     e.high.v3 = _mm256_add_epi16(e.high.v3, _mm256_maddubs_epi16(h, a));
-    LLM__AVX2_KEEP(e.low.v3); LLM__AVX2_KEEP(e.high.v3);
+    LLM__KEEP(e.low.v3); LLM__KEEP(e.high.v3);
     return e;
 }
 LLM__RI llm__avx2_four llm__avx2_bytes(const uint8_t *q, const uint8_t *high, const int8_t *const *x, uint32_t at) {
@@ -8526,9 +8610,9 @@ typedef struct llm__neon_panel {
     int32_t sub[2][8], mn[2][8];
 } llm__neon_panel;
 
-// 32 columns of four tokens: integers ([token][k], or for SMMLA like the panel's), scales, sums.
-typedef struct llm__neon_side { int32_t q[2][16]; float d[4], m[4]; int32_t s16[2][4]; } llm__neon_side;
-typedef struct llm__neon_tokens { float *out[4]; llm__neon_side side[LLM__NEON_BLOCKS]; } llm__neon_tokens;
+// Four tokens from a panel's first column on: integers of 32 columns ([token][k], or for SMMLA like the panel's), and where scales and
+// sums are: at places at .. at + 3 of each side.
+typedef struct llm__neon_tokens { float *out[4]; const llm__side *side; uint32_t at; int32_t q[LLM__NEON_BLOCKS][2][16]; } llm__neon_tokens;
 
 typedef struct llm__neon_scratch {
     llm__neon_panel panel[LLM__NEON_PANELS][LLM__NEON_BLOCKS];
@@ -8600,31 +8684,21 @@ LLM__NEON_INLINE void llm__neon_gather16(int32_t *q, bool pairs, const int8_t *a
     }
 }
 // A short tile repeats its last token.
-static void llm__neon_gather(llm__neon_tokens *k, const llm__tile *t, uint32_t first, uint32_t group, uint32_t n, bool minima, bool pairs) {
+static void llm__neon_gather(llm__neon_tokens *k, const llm__tile *t, uint32_t first, uint32_t group, uint32_t n, bool pairs) {
     const llm__acts *x = t->x;
     const int8_t *q[4];
-    const float *d[4];
-    const int16_t *s16[4];
     uint32_t c, b;
+    k->side = x->side + (size_t)(first / LLM__TOKENS) * (x->n / 32) + group;
+    k->at = first % LLM__TOKENS;
     for (c = 0; c < 4; c++) {
-        const uint32_t token = LLM__MIN(first + c, t->n_tokens - 1);
-        const size_t at = (size_t)token * (x->n / 32) + group;
-        q[c] = x->q + at * 32; d[c] = x->d + at; s16[c] = x->s16 + at * 2;
+        const size_t token = LLM__MIN(first + c, t->n_tokens - 1);
+        q[c] = x->q + token * x->n + (size_t)group * 32;
         k->out[c] = t->out + token * t->ld;
     }
     for (b = 0; b < n; b++) {
-        llm__neon_side *side = &k->side[b];
         const size_t at = b * 32;
-        llm__neon_gather16(side->q[0], pairs, q[0] + at, q[1] + at, q[2] + at, q[3] + at);
-        llm__neon_gather16(side->q[1], pairs, q[0] + at + 16, q[1] + at + 16, q[2] + at + 16, q[3] + at + 16);
-        vst1q_f32(side->d, vreinterpretq_f32_u32(llm__neon_words(d[0] + b, d[1] + b, d[2] + b, d[3] + b)));
-        if (minima) {
-            const int32x4_t s = vreinterpretq_s32_u32(llm__neon_words(s16[0] + 2 * b, s16[1] + 2 * b, s16[2] + 2 * b, s16[3] + 2 * b));
-            const int32x4_t s0 = vshrq_n_s32(vshlq_n_s32(s, 16), 16), s1 = vshrq_n_s32(s, 16);
-            vst1q_s32(side->s16[0], s0);
-            vst1q_s32(side->s16[1], s1);
-            vst1q_f32(side->m, vcvtq_f32_s32(vaddq_s32(s0, s1)));
-        }
+        llm__neon_gather16(k->q[b][0], pairs, q[0] + at, q[1] + at, q[2] + at, q[3] + at);
+        llm__neon_gather16(k->q[b][1], pairs, q[0] + at + 16, q[1] + at + 16, q[2] + at + 16, q[3] + at + 16);
     }
 }
 
@@ -8755,15 +8829,15 @@ LLM__NEON_INLINE llm__neon_i8 llm__neon_weighted(llm__neon_i8 a, llm__neon_i8 a_
 }
 // 32 columns, exact: under one scale, or halves weighted by small ones.
 LLM__NEON_INLINE llm__neon_sums llm__neon_block(llm__neon_half_fn half, llm__neon_order_fn order, bool halved, const llm__neon_panel *p,
-                                                const llm__neon_side *x) {
+                                                const int32_t (*x)[16]) {
     llm__neon_sums zero, a, b;
     llm__neon_i8 first, second;
     zero.t0.lo = zero.t0.hi = vdupq_n_s32(0);
     zero.t1 = zero.t2 = zero.t3 = zero.t0;
-    a = half(zero, p->q[0], x->q[0]);
-    if (!halved) return order(half(a, p->q[1], x->q[1]));
+    a = half(zero, p->q[0], x[0]);
+    if (!halved) return order(half(a, p->q[1], x[1]));
     a = order(a);
-    b = order(half(zero, p->q[1], x->q[1]));
+    b = order(half(zero, p->q[1], x[1]));
     first = llm__neon_i8_at(p->sub[0]);
     second = llm__neon_i8_at(p->sub[1]);
     a.t0 = llm__neon_weighted(a.t0, first, b.t0, second);
@@ -8788,20 +8862,22 @@ typedef struct llm__neon_out { llm__neon_f8 t0, t1, t2, t3; } llm__neon_out;
     f.t##c.hi = vfmaq_f32(f.t##c.hi, vmulq_laneq_f32(s.hi, d, c),                                                \
                           vcvtq_f32_s32(vmlaq_laneq_s32(vmulq_laneq_s32(mn0.hi, z0, c), mn1.hi, z1, c)))
 
-LLM__NEON_INLINE llm__neon_out llm__neon_add_block(llm__neon_out f, llm__neon_sums i, const llm__neon_panel *p, const llm__neon_side *x) {
+LLM__NEON_INLINE llm__neon_out llm__neon_add_block(llm__neon_out f, llm__neon_sums i, const llm__neon_panel *p, const llm__side *x,
+                                                 uint32_t at) {
     const llm__neon_f8 s = llm__neon_f8_at(p->s);
-    const float32x4_t d = vld1q_f32(x->d);
+    const float32x4_t d = vld1q_f32(x->d + at);
     LLM__NEON_TERM(0); LLM__NEON_TERM(1); LLM__NEON_TERM(2); LLM__NEON_TERM(3);
     return f;
 }
-LLM__NEON_INLINE llm__neon_out llm__neon_add_minima(llm__neon_out f, bool halved, const llm__neon_panel *p, const llm__neon_side *x) {
+LLM__NEON_INLINE llm__neon_out llm__neon_add_minima(llm__neon_out f, bool halved, const llm__neon_panel *p, const llm__side *x,
+                                                    uint32_t at) {
     const llm__neon_f8 s = llm__neon_f8_at(p->t);
-    const float32x4_t d = vld1q_f32(x->d);
+    const float32x4_t d = vld1q_f32(x->d + at);
     if (!halved) {
-        const float32x4_t m = vld1q_f32(x->m);
+        const float32x4_t m = vld1q_f32(x->m + at);
         LLM__NEON_MINIMUM(0); LLM__NEON_MINIMUM(1); LLM__NEON_MINIMUM(2); LLM__NEON_MINIMUM(3);
     } else {
-        const int32x4_t z0 = vld1q_s32(x->s16[0]), z1 = vld1q_s32(x->s16[1]);
+        const int32x4_t z = vreinterpretq_s32_s16(vld1q_s16(x->s16[at])), z0 = vshrq_n_s32(vshlq_n_s32(z, 16), 16), z1 = vshrq_n_s32(z, 16);
         const llm__neon_i8 mn0 = llm__neon_i8_at(p->mn[0]), mn1 = llm__neon_i8_at(p->mn[1]);
         LLM__NEON_MINIMA(0); LLM__NEON_MINIMA(1); LLM__NEON_MINIMA(2); LLM__NEON_MINIMA(3);
     }
@@ -8810,21 +8886,21 @@ LLM__NEON_INLINE llm__neon_out llm__neon_add_minima(llm__neon_out f, bool halved
 // n groups of eight rows x four tokens; the sums so far come from out and go back there. Fewer rows take the way over `part`.
 LLM__NEON_INLINE void llm__neon_tile(llm__neon_half_fn half, llm__neon_order_fn order, bool halved, const llm__neon_panel *p,
                                      const llm__neon_tokens *k, uint32_t n, uint32_t row, uint32_t n_rows, bool begin, bool minima) {
-    const llm__neon_side *x = k->side;
+    const llm__side *side = k->side;
     float part[4][8], *o[4];
     llm__neon_out f;
-    uint32_t c;
+    uint32_t c, b;
     for (c = 0; c < 4; c++) {
         o[c] = n_rows < 8 ? part[c] : k->out[c] + row;
         if (begin) memset(o[c], 0, sizeof part[c]);
         else if (n_rows < 8) memcpy(part[c], k->out[c] + row, n_rows * sizeof(float));
     }
     f.t0 = llm__neon_f8_at(o[0]); f.t1 = llm__neon_f8_at(o[1]); f.t2 = llm__neon_f8_at(o[2]); f.t3 = llm__neon_f8_at(o[3]);
-    for (; n; n--, p++, x++) {
-        f = llm__neon_add_block(f, llm__neon_block(half, order, halved, p, x), p, x);
+    for (b = 0; b < n; b++, p++, side++) {
+        f = llm__neon_add_block(f, llm__neon_block(half, order, halved, p, k->q[b]), p, side, k->at);
         if (minima) {
-            LLM__NEON_FORGET(x);
-            f = llm__neon_add_minima(f, halved, p, x);
+            LLM__NEON_FORGET(side);
+            f = llm__neon_add_minima(f, halved, p, side, k->at);
         }
     }
     llm__neon_store_f8(o[0], f.t0); llm__neon_store_f8(o[1], f.t1); llm__neon_store_f8(o[2], f.t2); llm__neon_store_f8(o[3], f.t3);
@@ -8867,7 +8943,7 @@ static void llm__neon_prefill(const llm__neon_type y, llm__neon_pack_fn pack, ll
             n = LLM__MIN(n_groups - group, (uint32_t)LLM__NEON_BLOCKS);
             for (i = 0; i < n_panels; i++) llm__neon_pack_rows(&y, pack, pairs, s, s->panel[i], t, row + i * 8, group, n);
             for (token = 0; token < t->n_tokens; token += 4) {
-                llm__neon_gather(&s->tokens, t, token, group, n, y.minima, pairs);
+                llm__neon_gather(&s->tokens, t, token, group, n, pairs);
                 for (i = 0; i < n_panels; i++)
                     tile(s->panel[i], &s->tokens, n, row + i * 8, LLM__MIN(t->n_rows - row - i * 8, 8u), group == 0, y.minima);
             }
@@ -8960,7 +9036,7 @@ static uint64_t llm__panel_bytes(uint32_t n_cols) {
 #if LLM__HAS_AVX2
     return (sizeof(llm__x86_scratch) + 63u) & ~(size_t)63;
 #elif LLM__HAS_NEON
-    return sizeof(llm__neon_scratch);
+    return (sizeof(llm__neon_scratch) + 63u) & ~(size_t)63;
 #else
     return 64;
 #endif
@@ -8996,7 +9072,10 @@ static bool llm__isa_compiled(llm_isa isa) {
     }
 }
 
-#if LLM__HAS_AVX2
+// What of the instruction sets we use this CPU and system have beyond what the compiler may take for granted.
+typedef struct llm__cpu { bool avx2, avx_vnni, avx512_vnni, dotprod, i8mm; } llm__cpu;
+
+#if LLM__HAS_CPUID
 static void llm__x86_cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4]) {
 #if LLM__MSVC
     __cpuidex((int *)r, (int)leaf, (int)sub);
@@ -9014,14 +9093,12 @@ static uint32_t llm__x86_saved(void) {                                 // XCR0: 
     return low;
 #endif
 }
-// What of the instruction sets we use this CPU and system have. Leaf 0 says which leaves exist (a limited virtual CPU may stop before 7); a
+// Leaf 0 says which leaves exist (a limited virtual CPU may stop before 7); a
 // system that does not save the upper halves of the registers (XGETBV) makes the instructions fault although the CPU has them.
-typedef struct llm__x86_has { bool avx2, avx_vnni, avx512_vnni; } llm__x86_has;
-
-static llm__x86_has llm__x86_detect(void) {
+static llm__cpu llm__cpu_detect(void) {
     const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, leaf1 = fma | osxsave | avx | f16c;
     const uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, avx512 = f | dq | bw | vl, vnni = 1u << 11;
-    llm__x86_has has = LLM__ZERO;
+    llm__cpu has = LLM__ZERO;
     uint32_t r[4], s[4], max, saved;
     llm__x86_cpuid(0, 0, r);
     max = r[0];
@@ -9037,40 +9114,53 @@ static llm__x86_has llm__x86_detect(void) {
     has.avx_vnni = has.avx2 && (s[0] & 1u << 4) != 0;
     return has;
 }
+#else
+static llm__cpu llm__cpu_detect(void) {
+    llm__cpu has = LLM__ZERO;
+#if LLM__HAS_NEON
+    has.dotprod = llm__os_arm_dotprod();
+    has.i8mm = has.dotprod && llm__os_arm_i8mm();
+#endif
+    return has;
+}
 #endif
 
 // AVX-VNNI also runs, in the other encoding, where only AVX-512 has the instruction.
+static bool llm__isa_on(const llm__cpu *cpu, llm_isa isa) {
+    switch (isa) {
+    case LLM_ISA_SCALAR:       return true;
+    case LLM_ISA_AVX2:         return cpu->avx2;
+    case LLM_ISA_AVX_VNNI:     return cpu->avx_vnni || (LLM__HAS_AVX512 && cpu->avx512_vnni);
+    case LLM_ISA_AVX512_VNNI:  return cpu->avx512_vnni;
+    case LLM_ISA_NEON:         return LLM__ARM64;
+    case LLM_ISA_NEON_DOTPROD: return cpu->dotprod;
+    case LLM_ISA_NEON_I8MM:    return cpu->i8mm;
+    default:                   return false;
+    }
+}
 static bool llm__isa_on_cpu(llm_isa isa) {
-#if LLM__HAS_AVX2
-    const llm__x86_has has = llm__x86_detect();
-    if (isa == LLM_ISA_AVX2) return has.avx2;
-    if (isa == LLM_ISA_AVX_VNNI) return has.avx_vnni || (LLM__HAS_AVX512 && has.avx512_vnni);
-    if (isa == LLM_ISA_AVX512_VNNI) return has.avx512_vnni;
-#endif
-#if LLM__HAS_NEON
-    if (isa == LLM_ISA_NEON) return true;
-    if (isa == LLM_ISA_NEON_DOTPROD) return llm__os_arm_dotprod();
-    if (isa == LLM_ISA_NEON_I8MM) return llm__os_arm_dotprod() && llm__os_arm_i8mm();
-#endif
-    return isa == LLM_ISA_SCALAR;
+    const llm__cpu cpu = llm__cpu_detect();
+    return llm__isa_on(&cpu, isa);
 }
 
 // The best first.
-static llm_isa llm__isa_best(void) {
+static llm_isa llm__isa_best(const llm__cpu *cpu, bool compiled) {
     static const llm_isa order[] = { LLM_ISA_AVX512_VNNI, LLM_ISA_AVX_VNNI, LLM_ISA_AVX2, LLM_ISA_NEON_I8MM, LLM_ISA_NEON_DOTPROD,
                                      LLM_ISA_NEON };
     size_t i;
     for (i = 0; i < LLM__COUNT(order); i++)
-        if (llm__isa_compiled(order[i]) && llm__isa_on_cpu(order[i])) return order[i];
+        if ((!compiled || llm__isa_compiled(order[i])) && llm__isa_on(cpu, order[i])) return order[i];
     return LLM_ISA_SCALAR;
 }
 
 // Scalar everywhere, then what this CPU does better is laid over it.
 static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *e) {
-    const llm_isa isa = wanted == LLM_ISA_AUTO ? llm__isa_best() : wanted;
+    const llm__cpu cpu = llm__cpu_detect();
+    const llm_isa isa = wanted == LLM_ISA_AUTO ? llm__isa_best(&cpu, true) : wanted;
     if (!llm__isa_compiled(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not part of this build", llm__isa_name(isa));
-    if (!llm__isa_on_cpu(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
+    if (!llm__isa_on(&cpu, isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
     k->isa = isa;
+    k->sides = isa != LLM_ISA_SCALAR;
     llm__kernels_scalar(k);
 #if LLM__HAS_AVX2
     if (isa != LLM_ISA_SCALAR) llm__kernels_avx2(k);
@@ -9080,7 +9170,7 @@ static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *
     if (isa == LLM_ISA_AVX512_VNNI) llm__kernels_avx512(k);
 #endif
 #if LLM__HAS_AVX_VNNI
-    if (isa == LLM_ISA_AVX_VNNI && llm__x86_detect().avx_vnni) llm__kernels_avx_vnni(k);
+    if (isa == LLM_ISA_AVX_VNNI && cpu.avx_vnni) llm__kernels_avx_vnni(k);
 #endif
 #if LLM__HAS_NEON
     if (isa == LLM_ISA_NEON) llm__kernels_neon(k);
@@ -9176,7 +9266,7 @@ static void llm__op_input(const llm__run *r, llm__acts *acts, const float *x, ui
     o.v = &r->k->v; o.n = n; o.acts = acts;
     if (!quantize) return;
     llm__each_token(r, T, llm__quantize_token, &o);
-    if (T > 3) llm__each_token(r, (T + LLM__TOKENS - 1) / LLM__TOKENS, llm__side_group, acts);
+    if (T > 3 && r->k->sides) llm__each_token(r, (T + LLM__TOKENS - 1) / LLM__TOKENS, llm__side_group, acts);
 }
 
 static void llm__add_token(const void *p, uint32_t t) {
@@ -10426,7 +10516,8 @@ static void llm__combine_token(const void *p, uint32_t t) {
         s->k->v.add_scaled(y, s->expert_out + ((size_t)t * used + r) * n, s->expert_weight[(size_t)t * used + r], n);
 }
 // Copies the rows of tokens slots[i] / used out of x, so that one expert reads its tokens side by side.
-static void llm__gather(llm__acts *to, const llm__acts *x, const uint32_t *slots, uint32_t n_slots, uint32_t used, bool integers) {
+static void llm__gather(llm__acts *to, const llm__acts *x, const uint32_t *slots, uint32_t n_slots, uint32_t used, bool integers,
+                        bool sides) {
     const size_t n = x->n;
     float *f = (float *)(uintptr_t)to->f;
     uint32_t i;
@@ -10440,7 +10531,7 @@ static void llm__gather(llm__acts *to, const llm__acts *x, const uint32_t *slots
         memcpy(to->d + i * (n / 32), x->d + t * (n / 32), n / 32 * sizeof(float));
         memcpy(to->s16 + i * (n / 16), x->s16 + t * (n / 16), n / 16 * sizeof(int16_t));
     }
-    for (i = 0; integers && n_slots > 3 && i < n_slots; i += LLM__TOKENS) llm__acts_side(to, i / LLM__TOKENS);
+    for (i = 0; integers && sides && n_slots > 3 && i < n_slots; i += LLM__TOKENS) llm__acts_side(to, i / LLM__TOKENS);
 }
 // One expert over the tokens that chose it; its outputs go to their slots.
 static void llm__expert(const llm__pass *pass, uint32_t e, bool integers) {
@@ -10453,7 +10544,7 @@ static void llm__expert(const llm__pass *pass, uint32_t e, bool integers) {
         if (s->expert_id[i] == e) s->expert_slots[n_slots++] = i;
     if (!n_slots) return;
     gate.data += e * L->gate_step; up.data += e * L->up_step; down.data += e * L->down_step;
-    llm__gather(&s->expert_in, &s->expert_x, s->expert_slots, n_slots, used, integers);
+    llm__gather(&s->expert_in, &s->expert_x, s->expert_slots, n_slots, used, integers, s->k->sides);
     llm__ffn(pass, &gate, &up, &down, &s->expert_in, s->expert_y);
     for (i = 0; i < n_slots; i++) memcpy(s->expert_out + (size_t)s->expert_slots[i] * n, s->expert_y + (size_t)i * n, n * sizeof(float));
 }
@@ -10545,8 +10636,26 @@ static uint64_t llm__kv_bytes_at(const llm__state *s, size_t position) {
     return bytes;
 }
 
+// A cap on the time that is spent computing (llm_model_desc.cpu_share): after each pass a rest, in steps that hear a cancel.
+typedef struct llm__share { uint32_t percent; int64_t debt_us; uint64_t rested_us; } llm__share;
+
+static void llm__rest(llm__share *s, uint64_t worked_us, llm__atomic32 *cancel) {
+    if (s->percent == 0 || s->percent >= 100) return;
+    s->debt_us += (int64_t)(worked_us * (100 - s->percent) / s->percent);
+    while (s->debt_us > 500 && !llm__atomic_load(cancel)) {
+        const uint64_t began = llm__os_now_us();
+        uint64_t took;
+        llm__os_sleep_us((uint32_t)LLM__MIN(s->debt_us, (int64_t)4000));
+        took = llm__os_now_us() - began;
+        if (!took) return;                                          // no clock, no cap
+        s->debt_us -= (int64_t)took;
+        s->rested_us += took;
+    }
+}
+
 typedef struct llm__eval {             // one call's wish
     llm__team *team;
+    llm__share *share;
     llm__atomic32 *cancel;
     const llm_progress *progress;      // stage 1; may refuse to go on
     const llm_token *tokens;
@@ -10589,7 +10698,9 @@ static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e
     size_t at;
     for (at = 0; result == LLM_OK && at < ev->n; ) {
         const uint32_t T = (uint32_t)LLM__MIN(ev->n - at, (size_t)s->n_batch);
+        const uint64_t began = llm__os_now_us();
         result = llm__fwd_batch(s, ev, at, T, e);
+        llm__rest(ev->share, llm__os_now_us() - began, ev->cancel);
         at += T;
         if (result == LLM_OK && ev->progress && ev->progress->progress_fn && ev->n > 1
             && !ev->progress->progress_fn(ev->progress->user, 1, (float)at / (float)ev->n) && at < ev->n)
@@ -13429,10 +13540,11 @@ static const char *llm__isas_compiled(void) {
          : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm" : "scalar";
 }
 static void llm__facts_build(llm_stats_info *f) {
+    const llm__cpu cpu = llm__cpu_detect();
     f->compiler = LLM__COMPILER;
     f->optimized = LLM__OPTIMIZED;
     f->isas_compiled = llm__isas_compiled();
-    f->isa_best = llm__isa_best();
+    f->isa_best = llm__isa_best(&cpu, false);
     f->backend = "CPU";
 }
 // Every text that nobody has set.
@@ -13593,7 +13705,7 @@ static void llm__facts_heat(const llm__heat *h, bool is_burst, llm_stats_info *f
 static double llm__room(const llm_stats_info *f, double most) {
     return f->roofline_pct > 0.0 ? LLM__MIN(most, 100.0 / f->roofline_pct) : most;
 }
-static double llm__share(double pct) { return pct > 0.0 ? LLM__MAX(1.0, 100.0 / pct) : 1.0; }
+static double llm__by_share(double pct) { return pct > 0.0 ? LLM__MAX(1.0, 100.0 / pct) : 1.0; }
 static double llm__ratio(double a, double b) { return b > 0.0 ? LLM__MAX(1.0, a / b) : 1.0; }
 static bool llm__isa_is_missing(const llm_stats_info *f) {
     return f->isa_best != LLM_ISA_SCALAR && !llm__has(f->isas_compiled, llm__isa_name(f->isa_best));
@@ -13650,7 +13762,7 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "{scalar_pct} % of the weights have a stored type without kernels for {isa}", \
       "take a file of Q4_0, Q4_K_M, Q5_K_M, Q6_K or Q8_0") \
     X(paging, 3, LLM_MEASURED, "decode", \
-      f->major_faults_per_token >= 1.0 && f->cpu_user_pct < 70.0, llm__share(f->cpu_user_pct), \
+      f->major_faults_per_token >= 1.0 && f->cpu_user_pct < 70.0, llm__by_share(f->cpu_user_pct), \
       "seconds per token, storage is busy, the CPU is idle", "llm report: major faults per token", \
       "weights come from storage again and again: {major_faults_per_token} times per token, while {mem_available} of memory is free", \
       "take a smaller file or fewer bits, close other programs, lift the memory limit ({mem_limit_by})") \
@@ -13693,7 +13805,7 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "{n_threads} threads on {n_performance_cores} performance cores: the surplus runs on slow cores, or on one core with others", \
       "leave llm_model_desc.n_threads at 0") \
     X(busy_neighbour, 4, LLM_MEASURED, "decode", \
-      f->preempted_per_token >= 2.0 && f->cpu_busy_pct < 75.0 && f->major_faults_per_token < 1.0, llm__share(f->cpu_busy_pct), \
+      f->preempted_per_token >= 2.0 && f->cpu_busy_pct < 75.0 && f->major_faults_per_token < 1.0, llm__by_share(f->cpu_busy_pct), \
       "sometimes fast, sometimes slow", "llm report: busy", \
       "the threads had a CPU only {cpu_busy_pct} % of the time and lost it {preempted_per_token} times per token: other programs compute", \
       "stop them, or give llm_model_desc.n_threads as many as there are CPUs left") \
@@ -13702,6 +13814,11 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "pinned threads wander", "llm report: cores", \
       "pinning was asked for and did not happen: {cores_reason}", \
       "leave llm_model_desc.cores at 0 here; the number of threads stays right") \
+    X(capped, 5, LLM_BOUND, "decode", \
+      f->cpu_share && f->cpu_share < 100, llm__ratio(100.0, f->cpu_share), \
+      "half the speed, and a cool device", "llm report: share", \
+      "the program caps the library at {cpu_share} % of the time (cpu_share)", \
+      "set llm_model_desc.cpu_share to 0 where heat does not matter") \
     X(throttled, 5, LLM_MEASURED, "decode", \
       f->recent_gb_s > 0.0 && f->recent_gb_s < 0.8 * f->burst_gb_s && f->cpu_mhz && f->cpu_mhz * 10 < f->burst_mhz * 9, \
       llm__ratio(f->burst_gb_s, f->recent_gb_s), \
@@ -13740,7 +13857,7 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 // The facts that texts name, and how they are written.
 enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
 #define LLM__FACTS(X) \
-    X(U32, n_threads) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) X(U32, n_performance_cores) \
+    X(U32, n_threads) X(U32, cpu_share) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) X(U32, n_performance_cores) \
     X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(REAL, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
@@ -14040,7 +14157,7 @@ static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_in
               f->n_threads_asked, f->n_threads_resting, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
     llm__line(t, "cores      %u CPUs, %u allowed now, %u at load; %s", f->cpus_online, f->cpus_allowed, f->cpus_allowed_at_load,
               f->cores_reason);
-    llm__line(t, "clock      %u of %u MHz, %f C, %s%s", f->cpu_mhz, f->cpu_mhz_max, f->temperature_c,
+    llm__line(t, "clock      share %u %%; %u of %u MHz, %f C, %s%s", f->cpu_share, f->cpu_mhz, f->cpu_mhz_max, f->temperature_c,
               f->power_mode[0] ? f->power_mode : "power mode unknown", f->on_battery ? ", on battery" : "");
     llm__report_speed(t, f);
     llm__report_findings(t, f);
@@ -14062,7 +14179,7 @@ struct llm_model {
     llm__net net;
     llm__kernels kernels;
     llm__pool *pool;
-    uint32_t n_threads_asked;
+    uint32_t n_threads_asked, cpu_share;
     const char *bits_reason;           // NULL: the promise holds
     double vocab_ms, bind_ms, load_ms;
     uint32_t n_scalar;                 // matrices on the scalar kernels although others exist
@@ -14127,6 +14244,7 @@ struct llm_ctx {
     uint32_t probe_turn;
     double fastest_decode;             // GB/s of the fastest single token
     llm__watch watch;
+    llm__share share;
     uint64_t major_seen;               // faults of the process at the last look
     llm__atomic32 stats_lock;
     llm_stats_info published;          // what llm_stats copies
@@ -14216,7 +14334,7 @@ static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
     if (d->cores != LLM_CORES_ANY && d->cores != LLM_CORES_BIG)
         return llm__fail(e, LLM_BAD_ARG, "cores: %d is not a value of llm_cores", (int)d->cores);
     if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);
-    if (d->cpu_share && d->cpu_share != 100) return llm__fail(e, LLM_UNSUPPORTED, "cpu_share is not available in this version; leave it 0");
+    if (d->cpu_share > 100) return llm__fail(e, LLM_BAD_ARG, "cpu_share: %u is no percentage", d->cpu_share);
     if (!(d->host_gb_s < 1e9 && d->host_gb_s > -1e9)) return llm__fail(e, LLM_BAD_ARG, "host_gb_s is not a rate");
     if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ)
         return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
@@ -14284,6 +14402,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (!m) { llm__fail(err, LLM_NO_MEMORY, "no memory for the model (%U bytes)", (uint64_t)sizeof *m); return NULL; }
     m->heap = heap; m->log = d.logger; m->progress = d.progress; m->parallel = d.parallel; m->clock = d.clock;
     m->n_threads_asked = d.n_threads;
+    m->cpu_share = d.cpu_share ? d.cpu_share : 100;
     llm__atomic_store(&m->refs, 1);
     o.heap = &m->heap; o.log = &m->log; o.progress = &m->progress; o.clock = &m->clock;
     o.mapping = d.mapping; o.parts = d.parts; o.n_parts = d.n_parts;
@@ -14609,6 +14728,7 @@ static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
     s->n_threads_asked = m->n_threads_asked;
+    s->cpu_share = m->cpu_share;
     s->n_threads = c->state.n_workers;
     s->isa = m->kernels.isa;
     s->mapping = m->gguf.mapping;
@@ -14775,6 +14895,7 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     c->n_ctx = d.n_ctx;
     c->max_tokens = d.max_tokens;
     c->trust_content = d.trust_content != 0;
+    c->share.percent = m->cpu_share;
     c->state.heap = &c->heap;
     c->state.kv.heap = &c->heap;
     r = llm__state_init(&c->state, &m->net, &m->kernels, &c->heap, d.n_ctx, d.n_batch, m->pool->n_workers, d.kv_type, err);
@@ -14835,6 +14956,8 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         ev.tokens = c->past.v + begin; ev.n = lag + n; ev.position = begin;
         ev.n_want = n_want; ev.logits = logits ? logits : s->logits[1 - s->good];
         llm__first_touch(c, &team);
+        ev.share = &c->share;
+        c->share.rested_us = 0;
         start = llm__now(m);
         if (ev.n == 1) llm__watch_begin(&c->watch);
         r = llm__fwd_eval(s, &ev, &c->error);
@@ -14851,7 +14974,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     c->n_cached = c->n_seen = c->past.n;
     c->stats.reevaluated_tokens += again;
     if (ev.n == 1) {
-        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__now(m) - start;
+        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__now(m) - start - c->share.rested_us;
         const double ms = (double)us * 0.001;
         llm__watch_end(&c->watch, us, m->net.bytes_per_token + kv_bytes);
         c->stats.decode_tokens++;
@@ -14863,7 +14986,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         if (ms > 0.0) c->fastest_decode = LLM__MAX(c->fastest_decode, (double)(m->net.bytes_per_token + kv_bytes) * 1e-6 / ms);
     } else {
         c->stats.prefill_tokens += ev.n;
-        c->stats.prefill_ms += llm__ms_since(m, start);
+        c->stats.prefill_ms += llm__ms_since(m, start) - (double)c->share.rested_us * 0.001;
     }
     return LLM_OK;
 }

@@ -19,7 +19,7 @@ typedef struct matrix {
     uint8_t *w;
     llm__acts x;
     float *out;
-    uint8_t *panel_base, *panel;
+    uint8_t *floats_base, *panel_base, *panel;
 } matrix;
 
 static uint32_t random32(uint64_t *state) {
@@ -33,11 +33,17 @@ static void *need(size_t bytes) {
     return p;
 }
 
+static uint8_t *aligned(uint8_t **base, size_t bytes) {
+    *base = (uint8_t *)need(bytes + 64);
+    return *base + (64 - (uintptr_t)*base % 64);
+}
+
 // Small numbers of every kind; 0xbf keeps the exponents of f16 scales away from infinity, where arithmetic might be slower.
 static void matrix_make(matrix *m, int type, const options *o) {
     const llm__type_info *t = &llm__types[type];
     uint64_t bytes, state = 1;
     size_t i, n;
+    float *floats;
     m->type = type;
     m->cols = o->cols / t->block_weights * t->block_weights;
     llm__row_bytes(type, m->cols, &bytes);
@@ -48,23 +54,22 @@ static void matrix_make(matrix *m, int type, const options *o) {
     for (i = 0; i < n; i++) m->w[i] = (uint8_t)(random32(&state) & 0xbf);
     for (i = 0; type == LLM__MXFP4 && i < n; i += t->block_bytes) m->w[i] = (uint8_t)(112 + m->w[i] % 16);       // no subnormal scales
     n = (size_t)m->cols * o->tokens;
-    m->x.f = NULL;
+    m->x.f = floats = (float *)(void *)aligned(&m->floats_base, n * sizeof(float));
     m->x.n = m->cols;
     m->x.n_tokens = o->tokens;
     m->x.q = (int8_t *)need(n);
     m->x.d = (float *)need(n / 8);
     m->x.s16 = (int16_t *)need(n / 8);
-    for (i = 0; i < n; i++) m->x.q[i] = (int8_t)((int)(random32(&state) % 255) - 127);
+    for (i = 0; i < n; i++) floats[i] = (float)(m->x.q[i] = (int8_t)((int)(random32(&state) % 255) - 127)) * 0.01f;
     for (i = 0; i < n / 32; i++) m->x.d[i] = 0.01f;
     for (i = 0; i < n / 16; i++) m->x.s16[i] = (int16_t)(random32(&state) % 1000);
     m->x.side = (llm__side *)need(((size_t)o->tokens + 7) / 8 * (m->cols / 32) * sizeof(llm__side));
     for (i = 0; i < (o->tokens + 7) / 8; i++) llm__acts_side(&m->x, (uint32_t)i);
     m->out = (float *)need((size_t)m->rows * o->tokens * sizeof(float));
-    m->panel_base = (uint8_t *)need((size_t)llm__panel_bytes(m->cols) + 64);
-    m->panel = m->panel_base + (64 - (uintptr_t)m->panel_base % 64);
+    m->panel = aligned(&m->panel_base, (size_t)llm__panel_bytes(m->cols));
 }
 static void matrix_free(matrix *m) {
-    free(m->w); free(m->x.q); free(m->x.d); free(m->x.s16); free(m->x.side); free(m->out); free(m->panel_base);
+    free(m->w); free(m->floats_base); free(m->x.q); free(m->x.d); free(m->x.s16); free(m->x.side); free(m->out); free(m->panel_base);
 }
 
 static double seconds(void) { return (double)llm__os_now_us() * 1e-6; }
@@ -154,7 +159,7 @@ int main(int argc, char **argv) {
             llm__kernels k;
             matrix m;
             if (isas[i] == LLM_ISA_AUTO || llm__kernels_pick(&k, isas[i], NULL) != LLM_OK || (*o.isa && strcmp(o.isa, llm__isa_name(isas[i])) != 0)) continue;
-            if (!llm__types[type].unpack || (*o.type && strcmp(o.type, llm__types[type].name) != 0)) continue;
+            if ((!llm__types[type].unpack && !llm__types[type].load) || (*o.type && strcmp(o.type, llm__types[type].name) != 0)) continue;
             matrix_make(&m, type, &o);
             sum += measure(&k, &m, &o);
             matrix_free(&m);

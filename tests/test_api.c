@@ -305,7 +305,7 @@ static void model_fields(void) {
     memset(&d, 0, sizeof d); d.cores = (llm_cores)2;              refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "cores");
     memset(&d, 0, sizeof d); d.cores = (llm_cores)7;              refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
     memset(&d, 0, sizeof d); d.force = 2;                         refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "force");
-    memset(&d, 0, sizeof d); d.cpu_share = 50;                    refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "cpu_share");
+    memset(&d, 0, sizeof d); d.cpu_share = 101;                   refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "cpu_share");
     memset(&d, 0, sizeof d); d.host_gb_s = 1e300;                 refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
     memset(&d, 0, sizeof d); d.host_gb_s = (double)nan_value();   refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
     memset(&d, 0, sizeof d); d.isa = (llm_isa)5;                  refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
