@@ -967,8 +967,9 @@ static void trial_why(const trial *base, const trial *t, char *out, size_t cap) 
         snprintf(out, cap, "a token reads %s instead of %s", y, x);
     } else if (t->what == LEVER_THREADS && a->threads > cpus_online())
         snprintf(out, cap, "%.0f threads share %u CPUs", a->threads, (unsigned)cpus_online());
-    else if (t->what == LEVER_KERNELS && a->roofline_pct > 0 && b->roofline_pct > 0)
-        snprintf(out, cap, "decode uses %.0f %% of what this machine reads, then %.0f %%", a->roofline_pct, b->roofline_pct);
+    else if (t->what == LEVER_KERNELS && base->tok_s > 0)
+        snprintf(out, cap, "weights go by at %.2g GB/s, then at %.2g GB/s", a->bytes_per_token * base->tok_s * 1e-9,
+                 b->bytes_per_token * t->tok_s * 1e-9);
 }
 
 static void print_head(const doctor *d) {
