@@ -1,4 +1,5 @@
-// llm.c - the command-line program: run, chat, info, bench, compare. Everything it does, it does through the functions of llm.h.
+// llm.c - the command-line program: run, chat, info, bench, plan, report, doctor, compare. Everything it does, it does through the
+// functions of llm.h.
 //
 // Text goes to stdout, everything else to stderr. Exit codes: 0 all went well, 1 the library or the system said no (one sentence on
 // stderr tells why), 2 the command line makes no sense.
@@ -20,9 +21,14 @@
 #include <windows.h>
 #include <io.h>
 #else
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #endif
 
@@ -183,18 +189,18 @@ static int read_all(FILE *f, text *out) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>options   One table: the parser, the help and the defaults come from it.
 
-enum { RUN = 1, CHAT = 2, INFO = 4, BENCH = 8, TALK = RUN | CHAT, COMPUTE = TALK | BENCH, ALL = COMPUTE | INFO, SILENT = ALL & ~CHAT,
-       COMPARE = 256 };
+enum { RUN = 1, CHAT = 2, INFO = 4, BENCH = 8, PLAN = 16, REPORT = 32, DOCTOR = 64, PROBE = 128, COMPARE = 256, TALK = RUN | CHAT,
+       MEASURE = DOCTOR | PROBE, COMPUTE = TALK | BENCH | PLAN | REPORT | MEASURE, ALL = COMPUTE | INFO, SILENT = ALL & ~CHAT & ~MEASURE };
 
 enum { MAX_STOPS = 16 };
 
 typedef struct options {
-    const char *model, *theirs, *prompt, *file, *system, *chat_template, *isa, *kv, *key;
+    const char *model, *theirs, *prompt, *file, *system, *chat_template, *isa, *kv, *key, *cores, *better, *html, *json_file;
     const char *stops[MAX_STOPS];
-    uint32_t n_stops, max_tokens, threads, ctx, batch, top_k, n_prompt, n_gen, depth, rounds;
+    uint32_t n_stops, max_tokens, threads, ctx, batch, top_k, n_prompt, n_gen, depth, rounds, ms;
     uint64_t seed;
     double temp, top_p, min_p;
-    int raw, json, read, quiet, verbose, help, sha256, share;
+    int raw, json, read, map, force, quiet, verbose, help, brief, full, table, sha256, share;
 } options;
 
 typedef enum takes { NOTHING, A_TEXT, TEXTS, A_COUNT, A_SEED, A_REAL } takes;
@@ -224,17 +230,27 @@ static const rule rules[] = {
     { TALK,    "--seed",     "N",    A_SEED,  AT(seed),          0, 0,    "the same seed repeats the same answer (0)" },
     { TALK,    "--stop",     "TEXT", TEXTS,   AT(stops),         0, 0,    "end the answer before TEXT; may be given up to 16 times" },
     { TALK,    "--template", "NAME", A_TEXT,  AT(chat_template), 0, 0,    "chatml, llama2, llama3, gemma, mistral, phi3, zephyr, plain" },
-    { TALK,    "--ctx",      "N",    A_COUNT, AT(ctx),           1, MANY, "positions at most (4096, or what the model was trained for)" },
+    { COMPUTE & ~BENCH, "--ctx", "N", A_COUNT, AT(ctx),          1, MANY, "positions at most (4096, or what the model was trained for)" },
     { BENCH,   "--prompt",   "N",    A_COUNT, AT(n_prompt),      1, LOTS, "tokens to prefill (128)" },
     { BENCH,   "--gen",      "N",    A_COUNT, AT(n_gen),         1, LOTS, "tokens to decode (64)" },
-    { BENCH,   "--depth",    "N",    A_COUNT, AT(depth),         0, LOTS, "tokens that are in the context before (0)" },
+    { BENCH | MEASURE, "--depth", "N", A_COUNT, AT(depth),       0, LOTS, "tokens that are in the context before (0)" },
     { BENCH,   "--rounds",   "N",    A_COUNT, AT(rounds),        1, 1000, "prefills and decodes; medians count (5)" },
     { BENCH,   "--reps",     "N",    A_COUNT, AT(rounds),        1, 1000, "another name for --rounds" },
     { COMPUTE, "--batch",    "N",    A_COUNT, AT(batch),         1, LOTS, "tokens per prefill pass (512)" },
     { COMPUTE, "--threads",  "N",    A_COUNT, AT(threads),       0, 256,  "workers, this thread included (0 = one per core)" },
     { COMPUTE, "--isa",      "NAME", A_TEXT,  AT(isa),           0, 0,    "force an instruction set: scalar, avx2, ... (the best)" },
     { COMPUTE, "--kv",       "TYPE", A_TEXT,  AT(kv),            0, 0,    "f16, f32 or q8_0: how keys and values are kept (f16)" },
+    { COMPUTE, "--cores",    "WHICH", A_TEXT, AT(cores),         0, 0,    "any, or big: the fast cores only, where some are slow" },
+    { COMPUTE, "--force",    NULL,   NOTHING, AT(force),         0, 0,    "load although it cannot fit the memory" },
     { ALL,     "--read",     NULL,   NOTHING, AT(read),          0, 0,    "read the file into memory instead of mapping it" },
+    { ALL,     "--map",      NULL,   NOTHING, AT(map),           0, 0,    "map the file, on any file system" },
+    { DOCTOR,  "--better",   "FILE", A_TEXT,  AT(better),        0, 0,    "another file of the same model to try instead, as 4 bits for F16" },
+    { DOCTOR,  "--quick",    NULL,   NOTHING, AT(brief),         0, 0,    "half a minute for a small model: what usually matters" },
+    { DOCTOR,  "--full",     NULL,   NOTHING, AT(full),          0, 0,    "longer, with a cold start and a minute of decoding" },
+    { DOCTOR,  "--html",     "FILE", A_TEXT,  AT(html),          0, 0,    "the result as a page with charts" },
+    { DOCTOR,  "--json",     "FILE", A_TEXT,  AT(json_file),     0, 0,    "all that was measured, as one JSON object (- is stdout)" },
+    { DOCTOR,  "--table",    NULL,   NOTHING, AT(table),         0, 0,    "print the table of symptoms and causes, measure nothing" },
+    { PROBE,   "--ms",       "N",    A_COUNT, AT(ms),            1, MANY, "how long to decode" },
     { INFO,    "--key",      "KEY",  A_TEXT,  AT(key),           0, 0,    "print the value of one metadata key and nothing else" },
     { INFO,    "--sha256",   NULL,   NOTHING, AT(sha256),        0, 0,    "the SHA-256 of the whole file too" },
     { COMPARE, "--share",    NULL,   NOTHING, AT(share),         0, 0,    "print MINE without what tells who or where: to be posted" },
@@ -393,6 +409,13 @@ static int kv_named(const char *name, llm_kv_type *out) {
     complain("--kv wants f16, f32 or q8_0, not '%s'", name);
     return 0;
 }
+static int cores_named(const char *name, llm_cores *out) {
+    *out = LLM_CORES_ANY;
+    if (!name || same_name(name, "any")) return 1;
+    if (same_name(name, "big")) { *out = LLM_CORES_BIG; return 1; }
+    complain("--cores wants any or big, not '%s'", name);
+    return 0;
+}
 static const char *kv_name(llm_kv_type type) { return type == LLM_KV_F32 ? "f32" : type == LLM_KV_Q8_0 ? "q8_0" : "f16"; }
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -406,6 +429,7 @@ typedef struct session {
     llm_kv_type kv_type;
     double stage_start;          // when the present stage began to be reported
     int stage, line_shown;
+    const char *program;         // as it was called
 } session;
 
 // Shown once a stage has lasted a second; the line is taken away when the stage is complete.
@@ -430,13 +454,21 @@ static void on_log(void *user, int level, const char *line) {
     fprintf(stderr, "%s: %s\n", level >= 0 && level < 4 ? names[level] : "log", line);
 }
 
+// The part of the options that is about loading. Returns 0 after a complaint.
+static int session_desc(session *s, llm_model_desc *desc) {
+    memset(desc, 0, sizeof *desc);
+    desc->n_threads = s->o.threads;
+    desc->force = s->o.force ? 1 : 0;
+    if (!isa_named(s->o.isa, &desc->isa) || !kv_named(s->o.kv, &s->kv_type) || !cores_named(s->o.cores, &desc->cores)) return 0;
+    if (s->o.read && s->o.map) { complain("--read and --map exclude each other"); return 0; }
+    desc->mapping = s->o.read ? LLM_READ : s->o.map ? LLM_MAP : LLM_MAP_AUTO;
+    return 1;
+}
 static int session_load(session *s, uint32_t n_threads) {
     llm_model_desc desc;
     llm_error e;
-    memset(&desc, 0, sizeof desc);
+    if (!session_desc(s, &desc)) return EXIT_USAGE;
     desc.n_threads = n_threads;
-    if (!isa_named(s->o.isa, &desc.isa) || !kv_named(s->o.kv, &s->kv_type)) return EXIT_USAGE;
-    if (s->o.read) desc.mapping = LLM_READ;
     if (s->o.verbose) desc.logger.log_fn = on_log;
     if (is_terminal(stderr)) {
         desc.progress.user = s;
@@ -1440,6 +1472,7 @@ static int command_bench(session *s) {
     return code;
 }
 
+#include "doctor.h"
 #include "json.h"
 #include "compare.h"
 
@@ -1463,6 +1496,22 @@ static const command commands[] = {
       "Measures prefill and decode with fixed token ids, greedily, next to how fast this machine reads what a token reads. Needs no\n"
       "vocabulary. A continuation by scalar kernels is compared with that of the kernels in use; if they differ, nothing is claimed.\n",
       command_bench },
+    { PLAN, "plan", "says what a file would take, without loading it",
+      "llm plan MODEL [options]\n\n"
+      "Says from the header alone what loading and a conversation would take, and how fast it can be. Ends with 1 if it does not fit.\n",
+      command_plan },
+    { REPORT, "report", "a short run, and what is to be said about it",
+      "llm report MODEL [options]\n\n"
+      "Runs 64 tokens of prompt and 32 of answer and prints facts and findings, fit to be pasted into an issue: no path, no text.\n",
+      command_report },
+    { DOCTOR, "doctor", "finds out why it is slow, by trying",
+      "llm doctor MODEL [options]\n\n"
+      "Describe the set-up that is slow by the options that it uses. The doctor changes one thing at a time, each in a process of its\n"
+      "own, repairs what gains most, goes on from there, and says what to change first. Ctrl-C ends it with what is known so far.\n",
+      command_doctor },
+    { PROBE, "probe-run", NULL,
+      "llm probe-run MODEL [options]\n\n"
+      "One experiment of the doctor, in a process of its own: one JSON object on stdout.\n", command_probe_run },
     { COMPARE, "compare", "explains two speeds",
       "llm compare MINE.json THEIRS.json [--json]\n       llm compare --share MINE.json\n\n"
       "Compares two reports of llm bench --json, or of llama-bench -o json: which conditions differ, then how much of the ratio of their\n"
@@ -1474,14 +1523,16 @@ static void usage(FILE *f) {
     size_t i;
     fprintf(f, "llm %d.%d.%d - runs GGUF language models on the CPU\n\nusage: llm COMMAND MODEL.gguf [options]\n\n", LLM_VERSION_MAJOR,
             LLM_VERSION_MINOR, LLM_VERSION_PATCH);
-    for (i = 0; i < N_COMMANDS; i++) fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    for (i = 0; i < N_COMMANDS; i++)
+        if (commands[i].summary) fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].summary);
     fputs("\nllm COMMAND --help lists the options. Exit codes: 0 success, 1 failure, 2 a command line that makes no sense.\n", f);
 }
 
-static int run_command(const command *c, int n, char **words) {
+static int run_command(const command *c, const char *program, int n, char **words) {
     session s;
     int code;
     memset(&s, 0, sizeof s);
+    s.program = program;
     options_default(&s.o);
     if (!options_parse(&s.o, c->id, c->name, n, words)) return EXIT_USAGE;
     if (s.o.help) {
@@ -1493,7 +1544,7 @@ static int run_command(const command *c, int n, char **words) {
         complain("which reports? llm compare MINE.json THEIRS.json");
         return EXIT_USAGE;
     }
-    if (!s.o.model) { complain("which model? llm %s MODEL.gguf", c->name); return EXIT_USAGE; }
+    if (!s.o.model && !s.o.table) { complain("which model? llm %s MODEL.gguf", c->name); return EXIT_USAGE; }
     session_sampling(&s);
     code = c->run(&s);
     session_close(&s);
@@ -1515,7 +1566,7 @@ int main(int argc, char **argv) {
         return EXIT_OK;
     }
     for (i = 0; i < N_COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0) return run_command(&commands[i], argc - 2, argv + 2);
+        if (strcmp(argv[1], commands[i].name) == 0) return run_command(&commands[i], argv[0], argc - 2, argv + 2);
     complain("no command is called '%s'; llm --help lists them", argv[1]);
     return EXIT_USAGE;
 }
