@@ -9153,6 +9153,23 @@ static llm_isa llm__isa_best(const llm__cpu *cpu, bool compiled) {
     return LLM_ISA_SCALAR;
 }
 
+// The probe of the memory reads with the widest loads of this CPU, whichever kernels are wished for: it measures the memory, not them.
+static void llm__kernels_read_widest(llm__kernels *k, const llm__cpu *cpu) {
+    llm__vectors v = k->v;
+    const llm_isa best = llm__isa_best(cpu, true);
+    (void)best;
+#if LLM__HAS_AVX2
+    if (best == LLM_ISA_AVX2 || best == LLM_ISA_AVX_VNNI) llm__vectors_avx2(&v);
+#endif
+#if LLM__HAS_AVX512
+    if (best == LLM_ISA_AVX512_VNNI) llm__vectors_avx512(&v);
+#endif
+#if LLM__HAS_NEON
+    llm__vectors_neon(&v);
+#endif
+    k->v.read = v.read;
+}
+
 // Scalar everywhere, then what this CPU does better is laid over it.
 static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *e) {
     const llm__cpu cpu = llm__cpu_detect();
@@ -9178,6 +9195,7 @@ static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *
     if (isa == LLM_ISA_NEON_I8MM) llm__kernels_neon_i8mm(k);
 #endif
     llm__kernels_floats(k);
+    llm__kernels_read_widest(k, &cpu);
     return llm__ok(e);
 }
 
@@ -13749,7 +13767,7 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
     X(scalar_kernels, 2, LLM_BOUND, "decode", \
       f->isa == LLM_ISA_SCALAR && f->isa_best != LLM_ISA_SCALAR && !llm__isa_is_missing(f), llm__room(f, 20.0), \
       "ten times slower than another program on the same machine", "llm report: kernels", \
-      "scalar kernels compute although the CPU has {isa_best}: {roofline_pct} % of the roofline", \
+      "scalar kernels compute although the CPU has {isa_best}: {roofline_pct} of what memory allows", \
       "leave llm_model_desc.isa at 0") \
     X(weaker_kernels, 2, LLM_BOUND, "prefill", \
       f->isa != f->isa_best && f->isa != LLM_ISA_SCALAR && f->isa != LLM_ISA_AUTO && !llm__isa_is_missing(f), 2.5, \
@@ -13765,7 +13783,7 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       f->major_faults_per_token >= 1.0 && f->cpu_user_pct < 70.0, llm__by_share(f->cpu_user_pct), \
       "seconds per token, storage is busy, the CPU is idle", "llm report: major faults per token", \
       "weights come from storage again and again: {major_faults_per_token} times per token, while {mem_available} of memory is free", \
-      "take a smaller file or fewer bits, close other programs, lift the memory limit ({mem_limit_by})") \
+      "take a smaller file or fewer bits, close other programs, lift the memory limit if there is one") \
     X(memory_pressure, 3, LLM_MEASURED, "decode", \
       f->mem_pressure_pct >= 10.0, 100.0 / (100.0 - LLM__MIN(f->mem_pressure_pct, 99.0)), \
       "fast after a restart, slow with other apps open", "llm report: memory pressure", \
@@ -13855,11 +13873,11 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 }
 
 // The facts that texts name, and how they are written.
-enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
+enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
 #define LLM__FACTS(X) \
     X(U32, n_threads) X(U32, cpu_share) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) X(U32, n_performance_cores) \
     X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
-    X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(REAL, roofline_pct) \
+    X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(SHARE, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
     X(BYTES, swapped_bytes) X(BYTES, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
     X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, cpu_user_pct) X(REAL, preempted_per_token) X(U32, burst_mhz) \
@@ -13880,6 +13898,11 @@ static void llm__fact_text(llm__text *t, const llm_stats_info *f, llm__str name)
         switch (llm__facts[i].kind) {
         case LLM__FACT_U32:   llm__text_u64(t, *(const uint32_t *)at, 10); return;
         case LLM__FACT_REAL:  llm__text_real(t, *(const double *)at, 1); return;
+        case LLM__FACT_SHARE: {
+            const double pct = *(const double *)at;
+            if (pct > 0.0) llm__text_real(t, pct, 1);
+            llm__text_visible(t, llm__str_of(pct > 0.0 ? " %" : "an unknown share"));
+            return; }
         case LLM__FACT_BYTES: llm__text_size(t, *(const uint64_t *)at); return;
         case LLM__FACT_ISA:   llm__text_visible(t, llm__str_of(llm__isa_name(*(const llm_isa *)at))); return;
         default:              llm__text_visible(t, llm__str_of(*(const char *const *)at)); return;

@@ -277,6 +277,33 @@ static void real_devices(void) {
             if (devices[i].p_cores || !(without[k] & LISTS)) one_device(&devices[i], without[k]);
 }
 
+// What llm_stats would say of cores on each device with the default number of threads, and otherwise of a healthy set-up: no finding.
+static void healthy_devices(void) {
+    static llm__cores c;
+    uint32_t i, cpu;
+    SECTION("no finding on a healthy device");
+    for (i = 0; i < N_DEVICES; i++) {
+        const llm__cpus all = cpus_from(0, n_cpus_of(&devices[i]));
+        llm_stats_info f;
+        llm_finding found[4];
+        plant("cores.tree");
+        plant_device(&devices[i], 0);
+        llm__cores_read(&c, &all);
+        memset(&f, 0, sizeof f);
+        llm__facts_no_text(&f);
+        f.compiler = "gcc"; f.optimized = 1; f.isas_compiled = "scalar"; f.isa = f.isa_best = LLM_ISA_SCALAR;
+        f.from_path = 1; f.mapping = LLM_MAP; f.roofline_pct = 90; f.cpu_busy_pct = f.cpu_user_pct = 98;
+        f.n_threads = llm__cores_choose(&c, &all, NULL, 0);
+        f.cpus_online = f.cpus_allowed = f.cpus_allowed_at_load = c.n_online;
+        for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) f.n_performance_cores += llm__cpus_has(&c.best, cpu) && c.core[cpu] == cpu;
+        if (!CHECK_EQ(llm__findings_of(&f, found, 4), 0)) printf("  %s: %s\n", devices[i].name, found[0].text);
+        f.n_threads = c.n_online;                                      // and all CPUs of a device with little cores are too many
+        if (f.n_threads > f.n_performance_cores)
+            CHECK(llm__findings_of(&f, found, 4) == 1 && !strcmp(found[0].code, "too_many_threads"));
+        fell();
+    }
+}
+
 static const device *named(const char *name) {
     uint32_t i;
     for (i = 0; i < N_DEVICES; i++) if (!strcmp(devices[i].name, name)) return &devices[i];
@@ -874,6 +901,7 @@ int main(void) {
 #if SHIM
     look_at_machine();
     real_devices();
+    healthy_devices();
     masks();
     hostile_texts();
     quotas();

@@ -243,7 +243,7 @@ static void test_rules(void) {
     f = healthy(); f.file_system = "NFS"; f.mapping = LLM_READ; f.load_ms = 90000; f.map_ms = 89000;
     expect(&f, "slow_load", 90.0, LLM_MEASURED, "89000.0 of 90000.0 ms");
     f = healthy(); f.isa = LLM_ISA_SCALAR; f.scalar_pct = 100; f.roofline_pct = 6.25;                     // FR-049
-    expect(&f, "scalar_kernels", 16.0, LLM_BOUND, "the CPU has AVX2: 6.3 % of the roofline");
+    expect(&f, "scalar_kernels", 16.0, LLM_BOUND, "the CPU has AVX2: 6.3 % of what memory allows");
     f = healthy(); f.isa_best = LLM_ISA_AVX512_VNNI;
     expect(&f, "weaker_kernels", 2.5, LLM_BOUND, "AVX2 kernels compute although the CPU has AVX-512 VNNI");
     f = healthy(); f.scalar_pct = 50; f.roofline_pct = 10;

@@ -150,6 +150,32 @@ static double cpu_seconds(void) {
     getrusage(RUSAGE_SELF, &r);
     return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * 1e-6;
 }
+// llama-bench's way of timing, from outside: a call per token, the clock before and after.
+static void test_timing(void) {
+    llm_model *m;
+    llm_stats_info s;
+    llm_ctx *ctx = open_model("examples/tiny/tiny.gguf", NULL, 1024, &m);
+    double best = 1e9;
+    int i;
+    SECTION("decode_ms agrees with a stopwatch within 5 %");
+    memset(&s, 0, sizeof s);
+    for (i = 0; ctx && i < 10 && best > 1.05; i++) {
+        double began, outside, before;
+        CHECK_EQ(llm_rewind(ctx, 0), LLM_OK);
+        llm_stats(ctx, &s);
+        before = s.decode_ms;
+        began = (double)llm__os_now_us() * 1e-3;
+        feed(ctx, 300, 1);
+        outside = (double)llm__os_now_us() * 1e-3 - began;
+        llm_stats(ctx, &s);
+        CHECK(s.decode_ms - before <= outside);
+        if (outside / (s.decode_ms - before) < best) best = outside / (s.decode_ms - before);
+    }
+    printf("stopwatch: %.3f of decode_ms\n", best);
+    CHECK(best <= 1.05);
+    llm_close(ctx);
+    llm_unload(m);
+}
 static void test_cap(void) {
     llm_model_desc d;
     llm_model *m, *free_model;
@@ -188,6 +214,7 @@ int main(void) {
     test_four_lines();
     test_switching();
     test_names_of_kernels();
+    test_timing();
     test_cap();
     return test_done();
 }
