@@ -414,8 +414,8 @@ static float llm__fma(float a, float b, float c) {
     X(LLM_BAD_GRAMMAR,  "the grammar is not understood")
 
 // Formatting for sentences: %s char*, %v llm__str*, %u uint32_t, %U uint64_t, %d int, %x uint32_t, %X uint64_t in 16 hexadecimal digits,
-// %f double with one decimal, %B uint64_t bytes as a size, %%. Bytes that are not printable ASCII and not part of valid-looking UTF-8 come
-// out as '?', so that a hostile name cannot play with a terminal.
+// %f double with one decimal, %B uint64_t bytes as a size, %K likewise where 0 is unknown, %%. Bytes that are not printable ASCII and not
+// part of valid-looking UTF-8 come out as '?', so that a hostile name cannot play with a terminal.
 typedef struct llm__text { char *p; size_t n, cap; } llm__text;        // n may exceed cap: the length needed
 
 static void llm__text_byte(llm__text *t, char c) {
@@ -458,6 +458,10 @@ static void llm__text_size(llm__text *t, uint64_t bytes) {
     llm__text_real(t, v, i == 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2);
     llm__text_bytes(t, units[i], strlen(units[i]));
 }
+static void llm__text_known(llm__text *t, uint64_t bytes) {
+    if (bytes) llm__text_size(t, bytes);
+    else llm__text_bytes(t, "unknown", 7);
+}
 static void llm__text_hex64(llm__text *t, uint64_t v) {
     int shift;
     for (shift = 60; shift >= 0; shift -= 4) llm__text_byte(t, "0123456789abcdef"[v >> shift & 15u]);
@@ -475,6 +479,7 @@ static void llm__text_args(llm__text *t, const char *format, va_list args) {
         case 'X': llm__text_hex64(t, va_arg(args, uint64_t)); break;
         case 'f': llm__text_real(t, va_arg(args, double), 1); break;
         case 'B': llm__text_size(t, va_arg(args, uint64_t)); break;
+        case 'K': llm__text_known(t, va_arg(args, uint64_t)); break;
         case 'd': {
             int64_t v = va_arg(args, int);
             if (v < 0) llm__text_byte(t, '-');
@@ -13576,7 +13581,8 @@ static const struct llm__name_type { const char *name; float bits; } llm__name_t
     { "IQ1_S", 2.0f }, { "IQ1_M", 2.2f }, { "IQ2_XXS", 2.4f }, { "IQ2_XS", 2.6f }, { "IQ2_S", 2.7f }, { "IQ2_M", 2.9f }, { "Q2_K_S", 3.0f },
     { "Q2_K", 3.2f }, { "IQ3_XXS", 3.3f }, { "IQ3_XS", 3.5f }, { "IQ3_S", 3.7f }, { "IQ3_M", 3.8f }, { "Q3_K_S", 3.6f }, { "Q3_K_M", 4.0f },
     { "Q3_K_L", 4.3f }, { "Q3_K", 4.0f }, { "IQ4_XS", 4.5f }, { "IQ4_NL", 4.7f }, { "Q4_K_S", 4.7f }, { "Q4_K_M", 4.9f },
-    { "Q4_K_L", 5.1f }, { "Q4_K", 4.9f }, { "Q4_0", 4.7f }, { "Q4_1", 5.1f }, { "MXFP4", 4.5f }, { "NVFP4", 4.8f }, { "INT4", 4.9f }, { "4BIT", 4.9f },
+    { "Q4_K_L", 5.1f }, { "Q4_K", 4.9f }, { "Q4_0", 4.7f }, { "Q4_1", 5.1f }, { "MXFP4", 4.5f }, { "NVFP4", 4.8f }, { "INT4", 4.9f },
+    { "4BIT", 4.9f },
     { "Q5_K_S", 5.6f }, { "Q5_K_M", 5.7f }, { "Q5_K_L", 5.9f }, { "Q5_K", 5.7f }, { "Q5_0", 5.6f }, { "Q5_1", 6.1f }, { "Q6_K", 6.6f },
     { "Q8_0", 8.5f }, { "INT8", 8.5f }, { "8BIT", 8.5f }, { "BF16", 16.0f }, { "FP16", 16.0f }, { "F16", 16.0f }, { "FP32", 32.0f },
     { "F32", 32.0f }
@@ -13875,12 +13881,14 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 // The facts that texts name, and how they are written.
 enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
 #define LLM__FACTS(X) \
-    X(U32, n_threads) X(U32, cpu_share) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) X(U32, n_performance_cores) \
+    X(U32, n_threads) X(U32, cpu_share) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) \
+    X(U32, n_performance_cores) \
     X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(SHARE, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
     X(BYTES, swapped_bytes) X(BYTES, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
-    X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, cpu_user_pct) X(REAL, preempted_per_token) X(U32, burst_mhz) \
+    X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, cpu_user_pct) X(REAL, preempted_per_token) \
+    X(U32, burst_mhz) \
     X(U32, cpu_mhz) X(U32, cpu_mhz_max) X(REAL, temperature_c) X(TEXT, power_mode)
 
 static const struct llm__fact { const char *name; int kind; size_t at; } llm__facts[] = {
@@ -14135,11 +14143,11 @@ static void llm__report_file(llm__text *t, const llm_stats_info *f, const llm_in
     llm__text_byte(t, '\n');
 }
 static void llm__report_memory(llm__text *t, const llm_stats_info *f) {
-    llm__line(t, "memory     file pages %B, anonymous %B, swapped %B, peak %B", f->file_resident_bytes, f->anonymous_bytes,
+    llm__line(t, "memory     file pages %K, anonymous %K, swapped %B, peak %K", f->file_resident_bytes, f->anonymous_bytes,
               f->swapped_bytes, f->peak_rss_bytes);
-    llm__line(t, "           %B free of %B (%s), pressure %f %%, swap %B of %B%s", f->mem_available, f->mem_limit, f->mem_limit_by,
+    llm__line(t, "           %K free of %K (%s), pressure %f %%, swap %B of %B%s", f->mem_available, f->mem_limit, f->mem_limit_by,
               f->mem_pressure_pct, f->swap_used, f->swap_total, f->swap_is_zram ? " (zram)" : "");
-    llm__line(t, "weights    %B, %s%s%s, %B in memory; %f major and %f minor faults per token", f->weight_bytes,
+    llm__line(t, "weights    %B, %s%s%s, %K in memory; %f major and %f minor faults per token", f->weight_bytes,
               f->mapping == LLM_MAP ? "mapped" : "read", f->mapping_reason[0] ? ": " : "", f->mapping_reason, f->weights_resident_bytes,
               f->major_faults_per_token, f->minor_faults_per_token);
     llm__line(t, "context    %s keys and values, %B of at most %B; scratch %B", llm__kv_name(f->kv_type), f->kv_bytes, f->kv_limit_bytes,
@@ -14180,8 +14188,10 @@ static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_in
               f->n_threads_asked, f->n_threads_resting, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
     llm__line(t, "cores      %u CPUs, %u allowed now, %u at load; %s", f->cpus_online, f->cpus_allowed, f->cpus_allowed_at_load,
               f->cores_reason);
-    llm__line(t, "clock      share %u %%; %u of %u MHz, %f C, %s%s", f->cpu_share, f->cpu_mhz, f->cpu_mhz_max, f->temperature_c,
-              f->power_mode[0] ? f->power_mode : "power mode unknown", f->on_battery ? ", on battery" : "");
+    llm__line(t, f->cpu_mhz ? "clock      share %u %%; %u of %u MHz" : "clock      share %u %%; frequency unknown", f->cpu_share,
+              f->cpu_mhz, f->cpu_mhz_max);
+    llm__line(t, f->temperature_c > 0.0 ? "power      %s%s, %f C" : "power      %s%s", f->power_mode[0] ? f->power_mode : "mode unknown",
+              f->on_battery ? ", on battery" : "", f->temperature_c);
     llm__report_speed(t, f);
     llm__report_findings(t, f);
 }

@@ -599,7 +599,7 @@ enum { MAX_ROUNDS = 16, MAX_TRIALS = 24, MAX_STEPS = 7, MORE_ROUNDS = 4 };
 typedef struct trial {
     lever what;
     setup u;
-    char says[200];                       // "2 threads instead of 8"
+    char says[288];                       // "2 threads instead of 8"
     double rate[MAX_ROUNDS];              // 0: it failed; NOT_RUN: it did not take part
     uint32_t n;                           // rounds that it took part in
     outcome last;                         // of those that went well, or the failure

@@ -44,7 +44,7 @@ inside "$build/llm" run "$copy" -p x --n 4 > "$build/paging.out" 2>&1
 check "the load refuses" $(($? == 1 ? 0 : 1))
 grep -q '96.6 MB.*60.0 MB (cgroup)' "$build/paging.out"
 check "it names the figures" $?
-inside "$build/llm" report "$copy" --force --ctx 256 --batch 32 --prompt 4 --gen 10 > "$build/paging.out" 2>&1
+inside "$build/llm" report "$copy" --force --ctx 256 --batch 32 > "$build/paging.out" 2>&1
 check "by force it runs" $?
 grep -q 'x   decode: weights come from storage again and again' "$build/paging.out"
 check "the cause is named" $?
