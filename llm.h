@@ -259,7 +259,8 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
     uint32_t      force;         /* 1 = load although it cannot fit                                           (0 = LLM_TOO_BIG then) */
     uint32_t      cpu_share;     /* percent of the time that is spent computing; the rest is slept, after each pass of n_batch tokens,
                                     with the same bits: to stay cool                                          (0 = 100) */
-    double        host_gb_s;     /* 1e9 bytes per second that this machine reads, for llm_plan       (0 = unknown, < 0 = probe) */
+    double        host_gb_s;     /* 1e9 bytes per second that this machine reads, for llm_plan; |host_gb_s| < 2^30
+                                                                                                       (0 = unknown, < 0 = probe) */
 } llm_model_desc;
 
 /* Loads a model. Nothing of the weights is copied or touched when the file is mapped. NULL on failure, with the reason in *err.
@@ -447,7 +448,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
 
     /* 0: the binary */
     const char *compiler;        /* "gcc 12.2.0" */
-    const char *isas_compiled;   /* "scalar AVX2 ..." */
+    const char *isas_compiled;   /* "scalar, AVX2, ..." */
     llm_isa  isa_best;           /* the best that this CPU and system have, compiled in or not */
     uint32_t optimized;          /* 0: compiled without optimisation */
     /* 1: the file */
@@ -497,7 +498,9 @@ typedef struct llm_stats_info {  /* grows only at its end */
     double   temperature_c;      /* of the hottest zone */
     const char *power_mode;      /* "low-power", "balanced", "performance", ...; "" unknown */
     uint32_t on_battery;         /* 1: no mains */
-    uint32_t cpu_share;          /* percent, as asked for; rests count in no time above */
+    uint32_t host_threads;       /* 1: llm_parallel computes, not threads of the library */
+    double   quota_throttled_pct;          /* of the periods of the CPU quota since llm_open, those in which the time ran out */
+    uint32_t cpu_share;          /* percent, as asked for; of the times above only first_token_ms has rests in it */
 } llm_stats_info;
 LLM_API void llm_stats(const llm_ctx *ctx, llm_stats_info *out);
 
@@ -510,7 +513,8 @@ LLM_API llm_result llm_probe(llm_ctx *ctx, uint32_t max_ms, double *gb_s);
 typedef enum llm_verdict {
     LLM_FITS = 0,                /* weights, keys and values of n_ctx and scratch fit the memory that is free now */
     LLM_FITS_TIGHTLY = 1,        /* into what the process may have, not into what is free: weights may be read again and again */
-    LLM_DOES_NOT_FIT = 2,        /* llm_load refuses with LLM_TOO_BIG unless forced */
+    LLM_DOES_NOT_FIT = 2,        /* not even into that. If the weights alone are more than RAM or a cgroup allows, llm_load refuses with
+                                    LLM_TOO_BIG unless forced */
     LLM_VERDICT_FORCE_INT = 0x7fffffff
 } llm_verdict;
 
@@ -522,7 +526,7 @@ typedef struct llm_plan_info {   /* grows only at its end */
     uint64_t weight_bytes;       /* of all tensors */
     llm_mapping mapping;         /* what llm_load will do */
     llm_kv_type kv_type;
-    uint64_t weights_mapped;     /* file-backed: the system may drop and read them again */
+    uint64_t weights_mapped;     /* file-backed: the system may drop and read them again; 0 for llm_plan_memory, whose bytes are there */
     uint64_t weights_read;       /* in memory of the allocator: LLM_READ, readers, file systems that are not mapped */
     uint64_t model_bytes;        /* tables: vocabulary, norms, threads, the context itself */
     uint64_t kv_bytes_per_token; /* keys and values of one more position, before any window is full */
@@ -532,7 +536,8 @@ typedef struct llm_plan_info {   /* grows only at its end */
     uint64_t mem_available, mem_limit;     /* free now; at most (0 = unknown) */
     const char *mem_limit_by;    /* as in llm_stats_info */
     uint32_t n_ctx, n_batch;     /* as llm_open resolves the wish */
-    uint32_t n_ctx_fits;         /* the largest n_ctx, up to n_ctx_train, with which it all fits what is free; 0: none does */
+    uint32_t n_ctx_fits;         /* the largest n_ctx, up to n_ctx_train, with which it all fits what is free, with the same wish for
+                                    n_batch; 0: none does */
     uint32_t n_ctx_train;
     uint32_t n_threads;
     llm_isa  isa;
@@ -544,9 +549,9 @@ typedef struct llm_plan_info {   /* grows only at its end */
     const char *file_system, *name_type;
     double   name_bits;
 } llm_plan_info;
-/* What loading this file and opening one context would take, from the header alone: no weight is read, whatever the size, and nothing
-   stays allocated. NULL descs mean defaults. desc->host_gb_s < 0 probes reading for about 50 ms, on memory of its own. The strings in
-   *out are constants. Thread-safe. */
+/* What loading this file and opening one context would take, from the header alone: no weight is read, whatever the size, but for some kB
+   of biases if keys are to be Q8_0, and nothing stays allocated. NULL descs mean defaults. desc->host_gb_s < 0 probes reading, for some
+   0.2 s, on 64 MB of its own. The strings in *out are constants. Thread-safe. */
 LLM_API llm_result llm_plan       (const char *path_utf8, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
                                    llm_error *err);
 LLM_API llm_result llm_plan_memory(const void *data, size_t bytes, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
@@ -566,7 +571,7 @@ typedef struct llm_finding {     /* one cause of slowness */
     uint32_t    layer;           /* 0 the binary, 1 the file, 2 kernels, 3 memory, 4 cores, 5 heat and power */
     llm_factor  kind;
     double      factor;          /* how much slower than without it, >= 1; 1 = unknown or nothing yet */
-    const char *what;            /* which time: "decode", "load" or "first token" */
+    const char *what;            /* which time: "decode", "prefill", "load" or "first token" */
     char        text[252];       /* the fact, with its figures */
     char        advice[252];     /* the one thing to do about it */
 } llm_finding;
@@ -574,7 +579,8 @@ typedef struct llm_finding {     /* one cause of slowness */
    healthy set-up has none. Any thread, at any time: they come from the snapshot that llm_stats copies. */
 LLM_API size_t llm_findings     (const llm_ctx *ctx, llm_finding *out, size_t cap);
 LLM_API size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out, size_t cap);
-/* One screen of facts and findings to paste into an issue: no path, no text of the conversation. Returns the length without the NUL; at
+/* One screen of facts and findings to paste into an issue: the name that the file gives itself, but no path and no text of the
+   conversation. Returns the length without the NUL; at
    most cap bytes are written, with a NUL if there is room. */
 LLM_API size_t llm_report       (const llm_ctx *ctx, char *buf, size_t cap);
 

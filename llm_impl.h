@@ -123,6 +123,11 @@
 #else
 #define LLM__RAISED 0
 #endif
+#if defined(__OPTIMIZE__) || (defined(_MSC_VER) && !defined(__clang__) && !defined(_DEBUG))
+#define LLM__OPTIMIZED 1u         // told here, because the pragma that raises defines __OPTIMIZE__
+#else
+#define LLM__OPTIMIZED 0u
+#endif
 #if LLM__GNUC && !defined(__OPTIMIZE__) && !LLM__RAISED
 #if !defined(LLM_QUIET) && !defined(LLM_DEBUG) && !LLM__SANITIZED
 #if defined(__clang__)
@@ -2070,6 +2075,26 @@ static uint32_t llm__cores_quota(void) {
     return least;
 }
 
+// How many periods of the quota this process's group has had so far, and in how many of them its time ran out.
+static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
+    char path[320], full[400], text[512];
+    const char *p, *t;
+    uint32_t v2;
+    for (v2 = 0; v2 < 2; v2++) {
+        if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) continue;
+        llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.stat" : "/sys/fs/cgroup/cpu%s/cpu.stat",
+                    llm__str_is(llm__str_of(path), "/") ? "" : path);
+        llm__os_text(full, text, sizeof text);
+        p = llm__machine_line(text, "nr_periods");
+        t = llm__machine_line(text, "nr_throttled");
+        if (!p || !t) continue;
+        *periods = llm__machine_number(p);
+        *throttled = llm__machine_number(t);
+        return *periods > 0;
+    }
+    return false;
+}
+
 // *allowed counts only where the system does not say what is online.
 static void llm__cores_read(llm__cores *c, const llm__cpus *allowed) {
     uint32_t cpu;
@@ -2138,7 +2163,7 @@ typedef struct llm__memory {           // bytes; 0 = unknown
 } llm__memory;
 
 static void llm__memory_narrow(llm__memory *m, uint64_t limit, uint64_t used, const char *by) {
-    const uint64_t left = limit > used ? limit - used : 0;
+    const uint64_t left = limit > used ? limit - used : 1;                // nothing left is a byte: 0 would be unknown
     if (!m->limit || limit < m->limit) { m->limit = limit; m->limit_by = by; }
     m->available = m->available ? LLM__MIN(m->available, left) : left;
 }
@@ -2207,7 +2232,7 @@ static void llm__memory_look(llm__memory *m) {
         m->anonymous = llm__machine_kb(text, "RssAnon:");
         m->swapped = llm__machine_kb(text, "VmSwap:");
         m->address_space = llm__machine_kb(text, "VmSize:");
-        m->peak_rss = LLM__MAX(llm__machine_kb(text, "VmHWM:"), 0u);
+        if (llm__machine_line(text, "VmHWM:")) m->peak_rss = llm__machine_kb(text, "VmHWM:");
     }
     m->swap_is_zram = llm__os_text("/proc/swaps", text, sizeof text) && llm__has(text, "zram");
     llm__memory_pressure(m);
@@ -2466,7 +2491,7 @@ static uint32_t llm__pool_choose(const llm__cores *cores, const llm__cpus *home,
 static uint32_t llm__pool_wish(const llm__heap *h, uint32_t n_threads) {
     llm__cores *cores = LLM__NEW(h, llm__cores, 1);
     llm__cpus home;
-    uint32_t n = 1;
+    uint32_t n = n_threads ? LLM__MIN(n_threads, LLM__MAX_WORKERS) : 1;
     if (!cores) return n;
     llm__os_allowed(0, &home);
     llm__cores_read(cores, &home);
@@ -4285,7 +4310,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
     if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the file is empty");
     g->file_system = llm__os_file_system(&s->file);
     remote = g->file_system[0] != 0;
-    g->mapping_reason = o->mapping == LLM_READ ? "asked for" : remote ? "the file system is remote" : "";
+    g->mapping_reason = o->mapping == LLM_READ ? "asked for" : remote ? "each page of this file system costs a message" : "";
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
         g->mapping = LLM_READ;
@@ -4580,6 +4605,7 @@ static llm_result llm__gguf_open_reader(llm__gguf *g, const llm_reader *reader, 
     uint64_t began = llm__now_us(o->clock);
     llm_result r = llm__gguf_begin(g, o, e);
     g->mapping = LLM_READ;
+    g->mapping_reason = "through the program's reader";
     if (r == LLM_OK) r = llm__gguf_shard_open_reader(&g->shards[0], reader, e);
     if (r == LLM_OK) r = llm__gguf_finish(g, NULL, o, began, e);
     return llm__gguf_end(g, r, e);
@@ -10674,6 +10700,7 @@ static void llm__rest(llm__share *s, uint64_t worked_us, llm__atomic32 *cancel) 
         s->debt_us -= (int64_t)took;
         s->rested_us += took;
     }
+    s->debt_us = LLM__MAX(s->debt_us, (int64_t)-4000);              // a frozen program does not earn time without a cap
 }
 
 typedef struct llm__eval {             // one call's wish
@@ -13552,12 +13579,6 @@ static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *c
 #else
 #define LLM__COMPILER "an unknown compiler"
 #endif
-#if defined(__OPTIMIZE__) || (defined(_MSC_VER) && !defined(__clang__) && !defined(_DEBUG))
-#define LLM__OPTIMIZED 1u
-#else
-#define LLM__OPTIMIZED 0u
-#endif
-
 static const char *llm__isas_compiled(void) {
     return LLM__HAS_AVX512 ? "scalar, AVX2, AVX-VNNI, AVX-512 VNNI" : LLM__HAS_AVX_VNNI ? "scalar, AVX2, AVX-VNNI"
          : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm" : "scalar";
@@ -13734,6 +13755,14 @@ static double llm__ratio(double a, double b) { return b > 0.0 ? LLM__MAX(1.0, a 
 static bool llm__isa_is_missing(const llm_stats_info *f) {
     return f->isa_best != LLM_ISA_SCALAR && !llm__has(f->isas_compiled, llm__isa_name(f->isa_best));
 }
+// Others can have had the CPUs for the time that is missing: a thread that loses its CPU gets it back within some ten milliseconds.
+static bool llm__neighbours_explain(const llm_stats_info *f) {
+    const double ms = f->decode_tokens ? f->decode_ms / (double)f->decode_tokens : f->decode_p50_ms;
+    const uint32_t n_cpus = LLM__MIN(LLM__MAX(f->n_threads, 1u), LLM__MAX(f->cpus_allowed, 1u));
+    const double missing = ms * (1.0 - f->cpu_busy_pct * 0.01) * (double)n_cpus;
+    return f->preempted_per_token >= 1.0 && f->cpu_busy_pct < 75.0 && f->major_faults_per_token < 1.0 && f->quota_throttled_pct < 20.0
+        && missing <= f->preempted_per_token * 12.0;
+}
 static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + f->kv_limit_bytes + f->scratch_bytes; }
 
 // One row is one cause, from the binary up to heat, the order of suspicion. {name} in a text is the fact of that name in llm_stats_info.
@@ -13766,10 +13795,11 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "the file is mapped from {file_system}, where every page costs a message; bringing them in took {first_touch_ms} ms", \
       "move the file to local storage, such as the app's own folder, or leave the mapping to the library (it reads such files)") \
     X(slow_load, 1, LLM_MEASURED, "load", \
-      f->mapping == LLM_READ && f->file_system[0] && f->map_ms > 1000.0, llm__ratio(f->load_ms, f->load_ms - f->map_ms), \
+      f->mapping == LLM_READ && (f->file_system[0] || !f->from_path) && f->map_ms > 1000.0, \
+      llm__ratio(f->load_ms, f->load_ms - f->map_ms), \
       "loading takes a minute or more", "llm report: load", \
-      "the file lies on {file_system}, so it was read instead of mapped: {map_ms} of {load_ms} ms", \
-      "move the file to local storage, such as the app's own folder") \
+      "the weights were read instead of mapped, {map_ms} of {load_ms} ms ({mapping_reason})", \
+      "give llm_load a path on local storage, such as the app's own folder") \
     X(scalar_kernels, 2, LLM_BOUND, "decode", \
       f->isa == LLM_ISA_SCALAR && f->isa_best != LLM_ISA_SCALAR && !llm__isa_is_missing(f), llm__room(f, 20.0), \
       "ten times slower than another program on the same machine", "llm report: kernels", \
@@ -13790,8 +13820,9 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "seconds per token, storage is busy, the CPU is idle", "llm report: major faults per token", \
       "weights come from storage again and again: {major_faults_per_token} times per token, while {mem_available} of memory is free", \
       "take a smaller file or fewer bits, close other programs, lift the memory limit if there is one") \
-    X(memory_pressure, 3, LLM_MEASURED, "decode", \
-      f->mem_pressure_pct >= 10.0, 100.0 / (100.0 - LLM__MIN(f->mem_pressure_pct, 99.0)), \
+    X(memory_pressure, 3, LLM_BOUND, "decode", \
+      f->mem_pressure_pct >= 10.0 && (f->swap_used || f->swapped_bytes || f->major_faults_per_token >= 0.1), \
+      100.0 / (100.0 - LLM__MIN(f->mem_pressure_pct, 99.0)), \
       "fast after a restart, slow with other apps open", "llm report: memory pressure", \
       "tasks wait for memory {mem_pressure_pct} % of the time; {swap_used} of {swap_total} of swap is in use, {swapped_bytes} by us", \
       "close other programs, take a smaller file or n_ctx, switch \"RAM expansion\" (zram, swap) off") \
@@ -13823,16 +13854,34 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       "the CPUs of this process shrank from {cpus_allowed_at_load} to {cpus_allowed}: {n_threads_resting} of {n_threads} threads rest", \
       "let the app answer while it is in front, or ask the system for more CPUs") \
     X(too_many_threads, 4, LLM_BOUND, "decode", \
-      f->n_performance_cores && f->n_threads > f->n_performance_cores && f->cpus_allowed >= f->cpus_allowed_at_load, \
-      llm__ratio(f->n_threads, f->n_performance_cores), \
+      f->n_performance_cores && f->n_threads > f->n_performance_cores + f->n_threads_resting \
+          && f->cpus_allowed >= f->cpus_allowed_at_load, \
+      llm__ratio((double)f->n_threads - (double)f->n_threads_resting, f->n_performance_cores), \
       "more threads, less speed", "llm report: threads and cores", \
-      "{n_threads} threads on {n_performance_cores} performance cores: the surplus runs on slow cores, or on one core with others", \
+      "{n_threads} threads, and performance cores for {n_performance_cores}: the surplus runs on slow cores, or on one core with others", \
       "leave llm_model_desc.n_threads at 0") \
+    X(threads_missing, 4, LLM_BOUND, "decode", \
+      f->n_threads < f->n_threads_asked, llm__ratio(f->n_threads_asked, f->n_threads), \
+      "one core computes, the others rest", "llm report: threads", \
+      "{n_threads_asked} threads were asked for and {n_threads} could be had", \
+      "compile without LLM_NO_THREADS (tcc has no atomics), or lift the limit of threads") \
+    X(cpu_quota, 4, LLM_MEASURED, "decode", \
+      f->quota_throttled_pct >= 20.0, llm__by_share(f->cpu_busy_pct), \
+      "steady for some tokens, then a pause, in a container", "llm report: quota", \
+      "the control group's quota of CPU time ran out in {quota_throttled_pct} % of its periods; the threads computed {cpu_busy_pct} %", \
+      "raise the quota (cpu.max, --cpus), or set llm_model_desc.n_threads to what it is worth") \
     X(busy_neighbour, 4, LLM_MEASURED, "decode", \
-      f->preempted_per_token >= 2.0 && f->cpu_busy_pct < 75.0 && f->major_faults_per_token < 1.0, llm__by_share(f->cpu_busy_pct), \
+      llm__neighbours_explain(f), llm__by_share(f->cpu_busy_pct), \
       "sometimes fast, sometimes slow", "llm report: busy", \
-      "the threads had a CPU only {cpu_busy_pct} % of the time and lost it {preempted_per_token} times per token: other programs compute", \
-      "stop them, or give llm_model_desc.n_threads as many as there are CPUs left") \
+      "the threads had a CPU only {cpu_busy_pct} % of the time and lost it {preempted_per_token} times per token: others compute there", \
+      "stop what else computes, in this program too, or give llm_model_desc.n_threads as many as there are CPUs left") \
+    X(host_threads_wait, 4, LLM_MEASURED, "decode", \
+      f->host_threads && f->cpu_busy_pct > 0.0 && f->cpu_busy_pct < 50.0 && f->major_faults_per_token < 1.0 \
+          && f->quota_throttled_pct < 20.0 && !llm__neighbours_explain(f), \
+      llm__by_share(f->cpu_busy_pct), \
+      "the CPUs are idle, and it is slow, with a job system of the program's own", "llm report: busy", \
+      "the program's job system computed only {cpu_busy_pct} % of the time: it waits, but for no page and no other program", \
+      "for_fn is called some hundred times per token: it must neither sleep nor make threads") \
     X(not_pinned, 4, LLM_BOUND, "decode", \
       f->cores_asked == LLM_CORES_BIG && f->cores == LLM_CORES_ANY, 1.0, \
       "pinned threads wander", "llm report: cores", \
@@ -13881,7 +13930,8 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 // The facts that texts name, and how they are written.
 enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
 #define LLM__FACTS(X) \
-    X(U32, n_threads) X(U32, cpu_share) X(U32, n_threads_resting) X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) \
+    X(U32, n_threads) X(U32, n_threads_asked) X(REAL, quota_throttled_pct) X(U32, cpu_share) X(U32, n_threads_resting) \
+    X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) \
     X(U32, n_performance_cores) \
     X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(SHARE, roofline_pct) \
@@ -14016,17 +14066,17 @@ static llm_result llm__plan_rough_keys(llm__net *net, const llm__gguf *g, const 
     return r;
 }
 
-// Reads memory of its own for 50 ms with the plan's threads; 0 where it cannot.
-static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint32_t n_threads, const llm_parallel *parallel,
+// Reads memory of its own for 50 ms with the plan's threads, room / 4 bytes of it at most; 0 where it cannot.
+static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint32_t n_threads, uint64_t room, const llm_parallel *parallel,
                               const llm_clock *clock) {
-    const size_t bytes = (size_t)96 << 20;
+    const size_t bytes = (size_t)LLM__MIN((uint64_t)64 << 20, room / 4);      // beyond the caches, within what is free
     llm__atomic32 cancel = LLM__ZERO;
     llm__pieces all = LLM__ZERO;
     llm__probe p = LLM__ZERO;
     llm__pool *pool = NULL;
     llm__team team;
     uint64_t began;
-    uint8_t *memory = (uint8_t *)llm__alloc_bytes(heap, bytes);
+    uint8_t *memory = bytes < 1u << 24 ? NULL : (uint8_t *)llm__alloc_bytes(heap, bytes);
     if (!memory || llm__pool_new(&pool, heap, n_threads, parallel, NULL) != LLM_OK) { llm__free(heap, memory); return 0.0; }
     memset(memory, 1, bytes);
     all.heap = heap;
@@ -14043,16 +14093,14 @@ static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint
     return p.best;
 }
 
-static uint64_t llm__plan_total(const llm_plan_info *p) {
-    return p->weights_mapped + p->weights_read + p->model_bytes + p->kv_bytes + p->scratch_bytes;
-}
 static void llm__plan_verdict(llm_plan_info *p) {
     const char *by = p->mem_limit_by;
-    p->total_bytes = llm__plan_total(p);
+    p->total_bytes = p->weights_mapped + p->weights_read + p->model_bytes + p->kv_bytes + p->scratch_bytes;
     if (p->mem_limit && p->total_bytes > p->mem_limit) {
         p->verdict = LLM_DOES_NOT_FIT;
-        llm__format(p->reason, sizeof p->reason, "does not fit: %B of weights, %B for %u tokens of context and %B of scratch, and this "
-                    "process may have at most %B (%s)", p->weight_bytes, p->kv_bytes, p->n_ctx, p->scratch_bytes, p->mem_limit, by);
+        llm__format(p->reason, sizeof p->reason, "does not fit: %B of weights, %B for %u tokens of context, %B of scratch and %B of "
+                    "tables, and this process may have at most %B (%s)", p->weight_bytes, p->kv_bytes, p->n_ctx, p->scratch_bytes,
+                    p->model_bytes, p->mem_limit, by);
     } else if (p->mem_available && p->total_bytes > p->mem_available) {
         p->verdict = LLM_FITS_TIGHTLY;
         llm__format(p->reason, sizeof p->reason, "fits tightly: %B in all, and only %B of at most %B (%s) is free now", p->total_bytes,
@@ -14063,20 +14111,24 @@ static void llm__plan_verdict(llm_plan_info *p) {
                     "known", p->total_bytes, p->mem_available);
     }
 }
-// The largest context that fits what is free.
-static uint32_t llm__plan_n_ctx(const llm_plan_info *p, const llm__kv *kv) {
-    const uint64_t rest = p->total_bytes - p->kv_bytes, left = p->mem_available > rest ? p->mem_available - rest : 0;
+// The largest context that fits what is free. A short one has smaller scratch as well.
+static uint32_t llm__plan_n_ctx(const llm_plan_info *p, llm__state *s, uint32_t n_batch) {
+    const uint64_t rest = p->weights_mapped + p->weights_read + p->model_bytes;
     uint32_t low = 0, high = p->n_ctx_train;
     if (!p->mem_available) return high;
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
-        if (llm__kv_bytes_for(kv, middle, p->n_batch) <= left) low = middle;
-        else high = middle - 1;
+        s->n_batch = LLM__MIN(n_batch, middle);
+        if (llm__state_layout(s, NULL) && rest + s->scratch_bytes + llm__kv_bytes_for(&s->kv, middle, s->n_batch) <= p->mem_available)
+            low = middle;
+        else
+            high = middle - 1;
     }
     return low;
 }
 // What both kinds of wishes come to, once the network is known.
-static llm_result llm__plan_sizes(llm_plan_info *p, const llm__net *net, const llm__kernels *k, const llm__heap *heap, llm_error *e) {
+static llm_result llm__plan_sizes(llm_plan_info *p, uint32_t n_batch, const llm__net *net, const llm__kernels *k, const llm__heap *heap,
+                                  llm_error *e) {
     const llm__reads reads = llm__reads_of(net, k);
     llm__state s;
     llm_result r = llm__state_init(&s, net, k, heap, p->n_ctx, p->n_batch, p->n_threads, p->kv_type, e);
@@ -14089,7 +14141,7 @@ static llm_result llm__plan_sizes(llm_plan_info *p, const llm__net *net, const l
     p->bits_per_weight = llm__bits_of_reads(&reads);
     p->n_ctx_train = net->n_ctx_train;
     llm__plan_verdict(p);
-    p->n_ctx_fits = llm__plan_n_ctx(p, &s.kv);
+    p->n_ctx_fits = llm__plan_n_ctx(p, &s, n_batch);
     if (p->gb_s > 0.0 && p->bytes_per_token) {
         p->tok_s_high = p->gb_s * 1e9 / (double)p->bytes_per_token;
         p->tok_s_low = p->gb_s * 0.5e9 / (double)(p->bytes_per_token + p->kv_bytes);
@@ -14107,7 +14159,7 @@ static void llm__facts_of_plan(const llm_plan_info *p, llm_stats_info *f) {
     f->kv_type = p->kv_type;
     f->weight_bytes = p->weight_bytes;
     f->kv_limit_bytes = p->kv_bytes;
-    f->scratch_bytes = p->scratch_bytes;
+    f->scratch_bytes = p->scratch_bytes + p->model_bytes;           // what the rules call needed, all of it
     f->mem_available = p->mem_available;
     f->mem_limit = p->mem_limit;
     if (p->mem_limit_by) f->mem_limit_by = p->mem_limit_by;
@@ -14158,17 +14210,19 @@ static void llm__report_speed(llm__text *t, const llm_stats_info *f) {
     const double decode = f->decode_ms > 0.0 ? (double)f->decode_tokens * 1000.0 / f->decode_ms : 0.0;
     llm__line(t, "load       %f ms: open %f (of it mapping or reading %f), parse %f, vocabulary %f, rest %f", f->load_ms, f->open_ms,
               f->map_ms, f->parse_ms, f->vocab_ms, f->bind_ms);
-    llm__line(t, "first      %f ms to the first token; of it first touch of the weights %f", f->first_token_ms, f->first_touch_ms);
+    llm__line(t, "first      touch of the weights %f ms; answer began after %f ms, %U tokens of it known before", f->first_touch_ms,
+              f->first_token_ms, f->reused_tokens);
     llm__line(t, "speed      prefill %f tok/s of %U tokens, decode %f tok/s of %U (p50 %f, p90 %f, p99 %f ms)", prefill, f->prefill_tokens,
               decode, f->decode_tokens, f->decode_p50_ms, f->decode_p90_ms, f->decode_p99_ms);
-    llm__line(t, "roofline   %B per token, %f GB/s; reading alone %f GB/s: %f %%", f->bytes_per_token, f->decode_gb_s, f->probe_gb_s,
-              f->roofline_pct);
+    llm__line(t, f->probe_gb_s > 0.0 ? "roofline   %B per token, %f GB/s; reading alone %f GB/s: %f %%"
+                                     : "roofline   %B per token, %f GB/s; reading alone was not measured (llm_probe)",
+              f->bytes_per_token, f->decode_gb_s, f->probe_gb_s, f->roofline_pct);
 }
 static void llm__report_findings(llm__text *t, const llm_stats_info *f) {
     llm_finding found[8];
     const size_t all = llm__findings_of(f, found, LLM__COUNT(found)), n = LLM__MIN(all, LLM__COUNT(found));
     size_t i;
-    llm__line(t, n ? "findings   %u" : "findings   none", (uint32_t)all);
+    llm__line(t, !n ? "findings   none" : all > n ? "findings   %u, the first eight" : "findings   %u", (uint32_t)all);
     for (i = 0; i < n; i++) {
         const llm_finding *x = &found[i];
         if (x->factor > 1.0) llm__line(t, "%s%f x   %s: %s", x->kind == LLM_BOUND ? "<= " : "   ", x->factor, x->what, x->text);
@@ -14186,8 +14240,9 @@ static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_in
     llm__report_memory(t, f);
     llm__line(t, "threads    %u (asked %u, resting %u); busy %f %%, preempted %f times per token, %U spins, %U sleeps", f->n_threads,
               f->n_threads_asked, f->n_threads_resting, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
-    llm__line(t, "cores      %u CPUs, %u allowed now, %u at load; %s", f->cpus_online, f->cpus_allowed, f->cpus_allowed_at_load,
-              f->cores_reason);
+    llm__line(t, "cores      %u CPUs, %u allowed now, %u at load; %s%s", f->cpus_online, f->cpus_allowed, f->cpus_allowed_at_load,
+              f->cores_reason, f->host_threads ? "; the host's job system" : "");
+    if (f->cpu_quota) llm__line(t, "quota      worth %u CPUs, ran out in %f %% of its periods", f->cpu_quota, f->quota_throttled_pct);
     llm__line(t, f->cpu_mhz ? "clock      share %u %%; %u of %u MHz" : "clock      share %u %%; frequency unknown", f->cpu_share,
               f->cpu_mhz, f->cpu_mhz_max);
     llm__line(t, f->temperature_c > 0.0 ? "power      %s%s, %f C" : "power      %s%s", f->power_mode[0] ? f->power_mode : "mode unknown",
@@ -14279,6 +14334,8 @@ struct llm_ctx {
     llm__watch watch;
     llm__share share;
     uint64_t major_seen;               // faults of the process at the last look
+    bool pages_due;                    // the weights have just been touched
+    uint64_t periods, throttled;       // of the CPU quota, at llm_open
     llm__atomic32 stats_lock;
     llm_stats_info published;          // what llm_stats copies
 };
@@ -14391,15 +14448,19 @@ static char *llm__meta_copy(const llm_model *m, const char *key) {
     return llm__copy_text(&m->heap, s);
 }
 
+static llm_result llm__check_vocab(const llm__vocab *v, const llm__net *net, llm_error *e) {
+    if (!v->n_tokens || v->n_tokens == net->n_vocab) return LLM_OK;
+    return llm__fail(e, LLM_BAD_FILE, "tensor 'token_embd.weight' has %u rows, but the vocabulary has %u tokens", net->n_vocab,
+                     v->n_tokens);
+}
+
 // What remains once the file's directory is open.
 static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_error *e) {
     const uint64_t start = llm__now(m);
     llm_result r = llm__vocab_load(&m->vocab, &m->heap, &m->gguf, e);
     m->vocab_ms = llm__ms_since(m, start);
     if (r == LLM_OK) r = llm__net_bind(&m->net, &m->heap, &m->gguf, e);
-    if (r == LLM_OK && m->vocab.n_tokens && m->vocab.n_tokens != m->net.n_vocab)
-        r = llm__fail(e, LLM_BAD_FILE, "tensor 'token_embd.weight' has %u rows, but the vocabulary has %u tokens", m->net.n_vocab,
-                      m->vocab.n_tokens);
+    if (r == LLM_OK) r = llm__check_vocab(&m->vocab, &m->net, e);
     if (r == LLM_OK) r = llm__kernels_pick(&m->kernels, d->isa, e);
     if (r == LLM_OK) r = llm__pool_new(&m->pool, &m->heap, d->n_threads, &m->parallel, e);
     if (r != LLM_OK) return r;
@@ -14509,6 +14570,7 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
       : src->reader ? llm__gguf_open_reader(&g, src->reader, &o, e) : llm__gguf_open_memory(&g, src->data, src->bytes, &o, e);
     if (r == LLM_OK) r = llm__vocab_load(&vocab, &heap, &g, e);
     if (r == LLM_OK) r = llm__net_bind(&net, &heap, &g, e);
+    if (r == LLM_OK) r = llm__check_vocab(&vocab, &net, e);
     if (r == LLM_OK && p->kv_type == LLM_KV_Q8_0) r = llm__plan_rough_keys(&net, &g, &heap, e);
     if (r == LLM_OK) r = llm__kernels_pick(&kernels, d->isa, e);
     if (r == LLM_OK) {
@@ -14520,13 +14582,14 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
                        - LLM__MIN(bytes, heads);
         p->file_bytes = g.file_bytes;
         p->weight_bytes = g.weight_bytes;
-        p->weights_mapped = g.mapping == LLM_MAP ? g.weight_bytes : 0;
-        p->weights_read = g.weight_bytes - p->weights_mapped;
+        p->weights_mapped = g.mapping == LLM_MAP && !src->data ? g.weight_bytes : 0;
+        p->weights_read = g.mapping == LLM_READ ? g.weight_bytes : 0;
         p->file_fingerprint = g.fingerprint;
         p->file_system = g.file_system;
         llm__ctx_sizes(&net, c, &p->n_ctx, &p->n_batch);
-        if (d->host_gb_s < 0.0) p->gb_s = llm__plan_probe(&kernels, &heap, p->n_threads, &d->parallel, &d->clock);
-        r = llm__plan_sizes(p, &net, &kernels, &heap, e);
+        if (d->host_gb_s < 0.0) p->gb_s = llm__plan_probe(&kernels, &heap, p->n_threads,
+                                                              p->mem_available ? p->mem_available : UINT64_MAX, &d->parallel, &d->clock);
+        r = llm__plan_sizes(p, c->n_batch ? c->n_batch : 512u, &net, &kernels, &heap, e);
     }
     llm__net_free(&net, &heap);
     llm__vocab_free(&vocab, &heap);
@@ -14591,12 +14654,14 @@ LLM__PUBLIC llm_result llm_plan_reader(const llm_reader *reader, const llm_model
     return llm__plan(&src, desc, ctx_desc, out, err);
 }
 LLM__PUBLIC size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out, size_t cap) {
+    llm_plan_info p = LLM__ZERO;
     llm_stats_info f;
     llm__fpenv fp;
     size_t n;
     if (!plan || (cap && !out)) return 0;
+    memcpy(&p, plan, plan->struct_bytes ? LLM__MIN(plan->struct_bytes, sizeof p) : sizeof p);      // of a caller that knows less of it
     fp = llm__fp_enter();
-    llm__facts_of_plan(plan, &f);
+    llm__facts_of_plan(&p, &f);
     n = llm__findings_of(&f, out, cap);
     llm__fp_leave(fp);
     return n;
@@ -14727,14 +14792,17 @@ static void llm__look(llm_ctx *c) {
     const uint64_t begin = llm__now(m);
     llm__memory memory;
     llm__heat heat;
-    uint64_t spent, k;
+    uint64_t spent, k, periods, throttled;
     uint32_t i;
     if (begin < c->watch.next_look) return;
     llm__memory_look(&memory);
     llm__facts_memory(&memory, &c->stats);
+    if (llm__cores_throttled(&periods, &throttled) && periods > c->periods)
+        c->stats.quota_throttled_pct = 100.0 * (double)(throttled - c->throttled) / (double)(periods - c->periods);
     llm__heat_look(&heat);
     llm__facts_heat(&heat, c->watch.recent >= c->watch.burst, &c->stats);
-    if (!c->watch.next_look || memory.major_faults != c->major_seen) {     // asking for each page takes 20 ms per GB: only if it changed
+    spent = llm__now(m) - begin;
+    if (c->pages_due || memory.major_faults != c->major_seen) {            // asking for each page takes 20 ms per GB: only if it changed
         c->stats.weights_resident_bytes = 0;
         for (i = 0; i < m->gguf.n_shards; i++) {
             const llm__gguf_shard *s = &m->gguf.shards[i];
@@ -14742,8 +14810,8 @@ static void llm__look(llm_ctx *c) {
             for (k = 0; k < s->n_maps; k++) c->stats.weights_resident_bytes += llm__os_map_resident(&s->maps[k]);
         }
     }
+    c->pages_due = false;
     c->major_seen = memory.major_faults;
-    spent = llm__now(m) - begin;
     c->watch.next_look = begin + spent + LLM__MAX((uint64_t)250000, spent * 300);
 }
 static void llm__publish_facts(llm_ctx *c) {
@@ -14770,6 +14838,7 @@ static void llm__publish(llm_ctx *c) {
     const llm_model *m = c->model;
     s->n_threads_asked = m->n_threads_asked;
     s->cpu_share = m->cpu_share;
+    s->host_threads = m->parallel.for_fn != NULL;
     s->n_threads = c->state.n_workers;
     s->isa = m->kernels.isa;
     s->mapping = m->gguf.mapping;
@@ -14943,6 +15012,9 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     c->max_tokens = d.max_tokens;
     c->trust_content = d.trust_content != 0;
     c->share.percent = m->cpu_share;
+    llm__cores_throttled(&c->periods, &c->throttled);
+    llm__os_usage_now(&c->watch.begin);
+    c->major_seen = c->watch.begin.major_faults;
     c->state.heap = &c->heap;
     c->state.kv.heap = &c->heap;
     r = llm__state_init(&c->state, &m->net, &m->kernels, &c->heap, d.n_ctx, d.n_batch, m->pool->n_workers, d.kv_type, err);
@@ -14981,6 +15053,13 @@ static void llm__first_touch(llm_ctx *c, llm__team *team) {
     llm__free(&c->heap, all.v);
     c->stats.first_touch_ms = llm__ms_since(m, began);
     c->watch.next_look = 0;
+    c->pages_due = true;
+}
+
+// Since `start`, without rests. A clock of the host's may know nothing of them.
+static uint64_t llm__worked_us(const llm_ctx *c, uint64_t start) {
+    const uint64_t us = llm__now(c->model) - start;
+    return us - LLM__MIN(us, c->share.rested_us);
 }
 
 // Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
@@ -15023,7 +15102,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     c->n_cached = c->n_seen = c->past.n;
     c->stats.reevaluated_tokens += again;
     if (ev.n == 1) {
-        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__now(m) - start - c->share.rested_us;
+        const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__worked_us(c, start);
         const double ms = (double)us * 0.001;
         llm__watch_end(&c->watch, us, m->net.bytes_per_token + kv_bytes);
         c->stats.decode_tokens++;
@@ -15035,7 +15114,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         if (ms > 0.0) c->fastest_decode = LLM__MAX(c->fastest_decode, (double)(m->net.bytes_per_token + kv_bytes) * 1e-6 / ms);
     } else {
         c->stats.prefill_tokens += ev.n;
-        c->stats.prefill_ms += llm__ms_since(m, start) - (double)c->share.rested_us * 0.001;
+        c->stats.prefill_ms += (double)llm__worked_us(c, start) * 0.001;
     }
     return LLM_OK;
 }

@@ -67,7 +67,13 @@ typedef struct side {
     int optimized;               // 1 yes, 0 no, -1 not stated
 } side;
 
-static void side_say(side *s, enum condition c, const char *words) { snprintf(s->words[c], sizeof s->words[c], "%s", words); }
+// Words of a stranger's, for a terminal: control characters come out as '?'.
+static void side_say(side *s, enum condition c, const char *words) {
+    char *p = s->words[c];
+    snprintf(p, sizeof s->words[c], "%s", words);
+    for (; *p; p++)
+        if ((unsigned char)*p < 32 || *p == 127) *p = '?';
+}
 static void side_say_count(side *s, enum condition c, double n) { snprintf(s->words[c], sizeof s->words[c], "%.0f", n); }
 
 // What a value says as words; an absent one, null, or a fingerprint that was not taken says nothing.
@@ -633,14 +639,17 @@ static void share_facts(const json *j, const char *path, const fact *rows, size_
 }
 static void share_types(const json *j) {
     const json_at types = json_path(j, 0, "facts.file.types");
-    const char *first = "{";
+    int any = 0;
     json_at i;
     if (types == JSON_NONE || j->values[types].kind != JSON_ARRAY) return;
     for (i = j->values[types].first; i != JSON_NONE; i = j->values[i].next) {
+        const char *const opens = any ? ", {" : "{", *first = opens;
         share_member(j, i, "name", 1, &first);
         share_member(j, i, "n_weights", 0, &first);
         share_member(j, i, "n_bytes", 0, &first);
-        if (first[0] == ',') { putchar('}'); first = ", {"; }
+        if (first == opens) continue;                                  // nothing of it may be shared
+        putchar('}');
+        any = 1;
     }
 }
 static void share_own(const json *j) {

@@ -143,8 +143,8 @@ static void report_facts(const session *s) {
     run.cpu = cpu;
     run.prefill_timing = "evaluation";
     run.decode_timing = "evaluation";
-    run.n_ctx = s->o.ctx ? s->o.ctx : 4096;
-    run.n_batch = s->o.batch ? s->o.batch : 512;
+    run.n_ctx = s->o.ctx ? s->o.ctx : info.n_ctx_train < 4096 ? info.n_ctx_train : 4096;
+    run.n_batch = s->o.batch && s->o.batch < run.n_ctx ? s->o.batch : run.n_ctx < 512 ? run.n_ctx : 512;
     run.prompt = REPORT_PROMPT;
     run.gen = REPORT_ANSWER;
     run.rounds = 1;
@@ -1029,6 +1029,8 @@ static void print_first(const doctor *d) {
         if (any) printf("\n");
         setup_text(&path_end(d)->u, line, sizeof line);
         printf("best found   %s\n", line);
+    } else if (st->base.n >= 3 && path_end(d)->last.n_notes) {
+        printf("\nnot healthy  nothing that was tried gains 10 %% beyond the noise, but see what is left\n");
     } else if (st->base.n >= 3) printf("\nhealthy      nothing that was tried gains 10 %% beyond the noise\n");
 }
 static void print_rest(const doctor *d) {
@@ -1233,7 +1235,8 @@ static int command_doctor(session *s) {
     doctor_quiet();
     if (path_end(d)->tok_s > 0) code = doctor_tell(d);
     else {
-        complain("%s", interrupted ? "interrupted before anything was measured" : d->steps[0].base.last.error);
+        complain("%s", interrupted ? "interrupted before anything was measured" : *d->steps[0].base.last.error
+                 ? d->steps[0].base.last.error : "nothing could be measured: did the file go away?");
         code = EXIT_FAILED;
     }
     free(d);

@@ -57,7 +57,7 @@ static const fact stats_facts[] = {
     FACT(TEXT, cores_reason), FACT(HEX, pinned_cpus), FACT(U64, rows_most), FACT(U64, rows_least),
     FACT(REAL, map_ms), FACT(REAL, first_touch_ms), FACT(REAL, decode_p50_ms), FACT(REAL, decode_p90_ms), FACT(REAL, decode_p99_ms),
     FACT(REAL, burst_gb_s), FACT(REAL, recent_gb_s), FACT(U32, burst_mhz), FACT(U32, cpu_mhz), FACT(U32, cpu_mhz_max),
-    FACT(REAL, temperature_c), FACT(TEXT, power_mode), FACT(YES, on_battery), FACT(U32, cpu_share),
+    FACT(REAL, temperature_c), FACT(TEXT, power_mode), FACT(YES, on_battery), FACT(YES, host_threads), FACT(REAL, quota_throttled_pct), FACT(U32, cpu_share),
 };
 #undef FACT
 

@@ -35,7 +35,7 @@ mount=$out/mount
 mkdir -p "$mount" "$out/source" && cp "$tiny" "$out/source/model.gguf"
 if [ -e /dev/fuse ] && command -v bindfs > /dev/null 2>&1 && bindfs "$out/source" "$mount" 2> "$out/bindfs.log"; then
     "$build/llm" report "$mount/model.gguf" > "$out/fuse.txt" 2> /dev/null
-    grep -q 'read: the file system is remote' "$out/fuse.txt"
+    grep -q 'read: each page of this file system costs a message' "$out/fuse.txt"
     check "FR-044: read from FUSE" $?
     umount "$mount" || fusermount -u "$mount"
 else

@@ -201,11 +201,11 @@ if has nm; then
     builds "everything left out" \
         $cc -std=c99 -O2 $CPPFLAGS -DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -I. \
         -c "$dir/with.c" -o "$dir/bare.o"
-    # The clock and the number of cores are asked for where there is a system; a host may give its own clock.
+    # The clock, the cores, and what the process has used and may use are asked for where there is a system; a host may give its own clock.
     nm -u "$dir/bare.o" | awk '{ print $NF }' > "$dir/all_needs"
-    grep -vE '^(mem(cpy|move|set|cmp)|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk|clock_gettime|syscall|sysconf)$' \
+    grep -vE '^(mem(cpy|move|set|cmp)|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk|clock_gettime|nanosleep|getrusage|getrlimit|syscall|sysconf)$' \
         "$dir/all_needs" > "$dir/needs"
-    check "with everything left out nothing is needed but mem*, strlen, clock and cores: $(tr '\n' ' ' < "$dir/needs")" \
+    check "with everything left out nothing is needed but mem*, strlen, clock, cores and limits: $(tr '\n' ' ' < "$dir/needs")" \
         [ ! -s "$dir/needs" ]
     $cc -std=c99 -O2 $CPPFLAGS -DLLM_STATIC -I. -c "$dir/with.c" -o "$dir/static.o" 2> /dev/null
     check "LLM_STATIC exports nothing" [ -z "$(nm -g --defined-only "$dir/static.o")" ]

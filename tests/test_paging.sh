@@ -40,7 +40,7 @@ cold
 echo $((60 * 1000 * 1000)) > "$group/$limit" || { echo "not here: a memory limit"; done_; }
 inside() { sh -c 'echo $$ > "$0"; exec "$@"' "$group/cgroup.procs" "$@"; }
 
-inside "$build/llm" run "$copy" -p x --n 4 > "$build/paging.out" 2>&1
+inside "$build/llm" run "$copy" -p x > "$build/paging.out" 2>&1
 check "the load refuses" $(($? == 1 ? 0 : 1))
 grep -q '96.6 MB.*60.0 MB (cgroup)' "$build/paging.out"
 check "it names the figures" $?
