@@ -20,7 +20,10 @@
 //   tokenizer  text <-> tokens
 //   template   messages -> prompt text
 //   sampler    logits -> token
-//   diagnosis  what was obtained, whether the promise of bits holds, the roofline, causes of slowness, the plan, the report
+//   diagnosis  whether the promise of bits holds; the roofline; the first touch
+//   facts      what llm_stats tells about build, machine and time
+//   rules      causes of slowness in those facts
+//   plan       what a model would take; the report
 //   public     the functions of llm.h, thin
 //
 // To add a stored type: a row and a card in formats; it is then right on every CPU. To make it fast: an unpack in the instruction
@@ -13244,7 +13247,8 @@ static bool llm__stops_feed(llm__stops *s, const char *p, size_t n_bytes, size_t
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>diagnosis  What was obtained, and whether the promise of bits holds in this build.
+// >>diagnosis  What was obtained: whether the promise of bits holds in this build, how fast the bytes of a token can be read at all. Then
+//              facts and rules: what llm_stats tells, and the causes of slowness in it. Then the plan and the report.
 
 // A compiler under -ffast-math may fuse a product into a sum, turn a division into a multiplication, a square root into an estimate, or
 // reorder a sum: each line below has one right result (computed with exact rational arithmetic) and another one under such a freedom.
@@ -13566,7 +13570,9 @@ static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *c
     }
 }
 
-// ---- facts: what the rules below judge is llm_stats_info, and the parts of it that neither model nor conversation change ----
+//------------------------------------------------------------------------------------------------------------------------------
+// >>facts    What the rules judge is llm_stats_info. Here stand the parts of it that come from the build, the file's name, the machine and
+//            the clock; the rest is filled in where the conversation is (public).
 
 #if defined(__clang__)
 #define LLM__COMPILER "clang " __clang_version__
@@ -13744,7 +13750,9 @@ static void llm__facts_heat(const llm__heat *h, bool is_burst, llm_stats_info *f
     f->on_battery = h->on_battery;
 }
 
-// ---- rules: facts in, causes out ----
+//------------------------------------------------------------------------------------------------------------------------------
+// >>rules    Facts in, causes out: one table, pure, so that tests feed it facts. A cause has a factor, of one of three kinds, and a piece of
+//            advice. Order of suspicion: the binary, the file, kernels, memory, cores, heat.
 
 // The most that a repair of the kernels can gain: what the roofline leaves, where it is known.
 static double llm__room(const llm_stats_info *f, double most) {
@@ -14002,7 +14010,8 @@ static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t
     }
 }
 
-// ---- the plan: what a model and one context would take, from the directory alone ----
+//------------------------------------------------------------------------------------------------------------------------------
+// >>plan     What a model and one context would take, from the directory alone; and the report, one screen of facts and findings.
 
 typedef struct llm__reads { double weights, bytes, scalar; } llm__reads;      // of one decoded token; scalar: bytes on scalar kernels
 
@@ -14040,7 +14049,7 @@ static void llm__ctx_sizes(const llm__net *net, const llm_ctx_desc *d, uint32_t 
 }
 
 // Which keys bear 8 bits is told by their biases: some kilobytes, read only if it matters.
-static llm_result llm__plan_rough_keys(llm__net *net, const llm__gguf *g, const llm__heap *heap, llm_error *e) {
+static llm_result llm__plan_read_key_biases(llm__net *net, const llm__gguf *g, const llm__heap *heap, llm_error *e) {
     char name[96];
     uint32_t i;
     llm_result r = LLM_OK;
@@ -14210,8 +14219,8 @@ static void llm__report_speed(llm__text *t, const llm_stats_info *f) {
     const double decode = f->decode_ms > 0.0 ? (double)f->decode_tokens * 1000.0 / f->decode_ms : 0.0;
     llm__line(t, "load       %f ms: open %f (of it mapping or reading %f), parse %f, vocabulary %f, rest %f", f->load_ms, f->open_ms,
               f->map_ms, f->parse_ms, f->vocab_ms, f->bind_ms);
-    llm__line(t, "first      touch of the weights %f ms; answer began after %f ms, %U tokens of it known before", f->first_touch_ms,
-              f->first_token_ms, f->reused_tokens);
+    llm__line(t, f->first_token_ms > 0.0 ? "first      touch of the weights %f ms; first token after %f ms, %U tokens known before"
+                                         : "first      touch of the weights %f ms", f->first_touch_ms, f->first_token_ms, f->reused_tokens);
     llm__line(t, "speed      prefill %f tok/s of %U tokens, decode %f tok/s of %U (p50 %f, p90 %f, p99 %f ms)", prefill, f->prefill_tokens,
               decode, f->decode_tokens, f->decode_p50_ms, f->decode_p90_ms, f->decode_p99_ms);
     llm__line(t, f->probe_gb_s > 0.0 ? "roofline   %B per token, %f GB/s; reading alone %f GB/s: %f %%"
@@ -14242,7 +14251,7 @@ static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_in
               f->n_threads_asked, f->n_threads_resting, f->cpu_busy_pct, f->preempted_per_token, f->pool_spins, f->pool_sleeps);
     llm__line(t, "cores      %u CPUs, %u allowed now, %u at load; %s%s", f->cpus_online, f->cpus_allowed, f->cpus_allowed_at_load,
               f->cores_reason, f->host_threads ? "; the host's job system" : "");
-    if (f->cpu_quota) llm__line(t, "quota      worth %u CPUs, ran out in %f %% of its periods", f->cpu_quota, f->quota_throttled_pct);
+    if (f->cpu_quota) llm__line(t, "quota      %u CPUs at most; ran out in %f %% of its periods", f->cpu_quota, f->quota_throttled_pct);
     llm__line(t, f->cpu_mhz ? "clock      share %u %%; %u of %u MHz" : "clock      share %u %%; frequency unknown", f->cpu_share,
               f->cpu_mhz, f->cpu_mhz_max);
     llm__line(t, f->temperature_c > 0.0 ? "power      %s%s, %f C" : "power      %s%s", f->power_mode[0] ? f->power_mode : "mode unknown",
@@ -14571,7 +14580,7 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
     if (r == LLM_OK) r = llm__vocab_load(&vocab, &heap, &g, e);
     if (r == LLM_OK) r = llm__net_bind(&net, &heap, &g, e);
     if (r == LLM_OK) r = llm__check_vocab(&vocab, &net, e);
-    if (r == LLM_OK && p->kv_type == LLM_KV_Q8_0) r = llm__plan_rough_keys(&net, &g, &heap, e);
+    if (r == LLM_OK && p->kv_type == LLM_KV_Q8_0) r = llm__plan_read_key_biases(&net, &g, &heap, e);
     if (r == LLM_OK) r = llm__kernels_pick(&kernels, d->isa, e);
     if (r == LLM_OK) {
         // A mapped model has no copy of its directory.
