@@ -13751,8 +13751,8 @@ static void llm__facts_heat(const llm__heat *h, bool is_burst, llm_stats_info *f
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>rules    Facts in, causes out: one table, pure, so that tests feed it facts. A cause has a factor, of one of three kinds, and a piece of
-//            advice. Order of suspicion: the binary, the file, kernels, memory, cores, heat.
+// >>rules    Facts in, causes out: one table, pure, so that tests feed it facts. A cause has a factor, of one of three kinds, and a piece
+//            of advice. Order of suspicion: the binary, the file, kernels, memory, cores, heat.
 
 // The most that a repair of the kernels can gain: what the roofline leaves, where it is known.
 static double llm__room(const llm_stats_info *f, double most) {

@@ -67,6 +67,17 @@ static void plan_json(const llm_plan_info *p) {
     puts("}");
 }
 
+static void plan_findings(const llm_plan_info *p) {
+    llm_finding found[8];
+    const size_t n = llm_findings_plan(p, found, 8);
+    size_t i;
+    for (i = 0; i < n && i < 8; i++) {
+        if (found[i].factor > 1) printf("%-12s %s%.1f x %s: %s\n", i ? "" : "expect", found[i].kind == LLM_BOUND ? "<= " : "",
+                                        found[i].factor, found[i].what, found[i].text);
+        else printf("%-12s %s\n", i ? "" : "expect", found[i].text);
+        printf("%-12s -> %s\n", "", found[i].advice);
+    }
+}
 static int command_plan(session *s) {
     llm_model_desc desc;
     llm_ctx_desc ctx;
@@ -81,7 +92,10 @@ static int command_plan(session *s) {
     ctx.kv_type = s->kv_type;
     if (llm_plan(s->o.model, &desc, &ctx, &plan, &e) < 0) { complain("%s", e.text); return EXIT_FAILED; }
     if (s->o.json) plan_json(&plan);
-    else plan_text(&plan);
+    else {
+        plan_text(&plan);
+        plan_findings(&plan);
+    }
     if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); return EXIT_FAILED; }
     return plan.verdict == LLM_DOES_NOT_FIT ? EXIT_FAILED : EXIT_OK;
 }
