@@ -275,6 +275,8 @@ typedef struct llm_type_use {    /* how much of the file one stored type takes *
     uint32_t gguf_type;
     const char *name;
     uint64_t n_weights, n_bytes;
+    uint32_t accelerated;        /* 1: the kernels of the instruction set in use; 0: scalar ones */
+    uint32_t reserved;
 } llm_type_use;
 
 typedef struct llm_info {
@@ -449,8 +451,10 @@ typedef struct llm_stats_info {  /* grows only at its end */
     /* 0: the binary */
     const char *compiler;        /* "gcc 12.2.0" */
     const char *isas_compiled;   /* "scalar, AVX2, ..." */
+    llm_isa  isa_asked;          /* llm_model_desc.isa; what was obtained stands above */
     llm_isa  isa_best;           /* the best that this CPU and system have, compiled in or not */
     uint32_t optimized;          /* 0: compiled without optimisation */
+    uint32_t reserved2;
     /* 1: the file */
     uint64_t file_fingerprint;   /* of its directory and size: the same file has the same number, whatever its name */
     const char *file_system;     /* "FUSE", "NFS", ... where touching a page costs a message; "" where it does not, or there is no file */

@@ -13316,6 +13316,7 @@ static uint32_t llm__type_histogram(const llm__gguf *g, llm_type_use *out, uint3
         u->gguf_type = llm__types[type].gguf_type;
         u->name = llm__types[type].name;
         u->n_weights = u->n_bytes = 0;
+        u->accelerated = u->reserved = 0;
         for (i = 0; i < g->n_tensors; i++)
             if (g->tensors[i].type == (int)type) { u->n_weights += g->tensors[i].n_weights; u->n_bytes += g->tensors[i].n_bytes; }
         if (u->n_bytes) n++;
@@ -14200,6 +14201,7 @@ static void llm__report_file(llm__text *t, const llm_stats_info *f, const llm_in
         llm__text_bytes(t, i->types[k].name, strlen(i->types[k].name));
         llm__text_byte(t, ' ');
         llm__text_size(t, i->types[k].n_bytes);
+        if (!i->types[k].accelerated && f->isa != LLM_ISA_SCALAR) llm__text_bytes(t, " (scalar)", 9);
     }
     llm__text_byte(t, '\n');
 }
@@ -14277,6 +14279,7 @@ struct llm_model {
     llm__kernels kernels;
     llm__pool *pool;
     uint32_t n_threads_asked, cpu_share;
+    llm_isa isa_asked;
     const char *bits_reason;           // NULL: the promise holds
     double vocab_ms, bind_ms, load_ms;
     uint32_t n_scalar;                 // matrices on the scalar kernels although others exist
@@ -14505,6 +14508,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (!m) { llm__fail(err, LLM_NO_MEMORY, "no memory for the model (%U bytes)", (uint64_t)sizeof *m); return NULL; }
     m->heap = heap; m->log = d.logger; m->progress = d.progress; m->parallel = d.parallel; m->clock = d.clock;
     m->n_threads_asked = d.n_threads;
+    m->isa_asked = d.isa;
     m->cpu_share = d.cpu_share ? d.cpu_share : 100;
     llm__atomic_store(&m->refs, 1);
     o.heap = &m->heap; o.log = &m->log; o.progress = &m->progress; o.clock = &m->clock;
@@ -14698,6 +14702,7 @@ LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
         for (t = 0; t < m->gguf.n_tensors; t++) i.n_params += m->gguf.tensors[t].n_weights;
         i.bits_per_weight = i.n_params ? 8.0 * (double)i.weight_bytes / (double)i.n_params : 0.0;
         i.n_types = llm__type_histogram(&m->gguf, i.types, LLM__COUNT(i.types));
+        for (t = 0; t < i.n_types; t++) i.types[t].accelerated = m->kernels.accelerated[llm__type_of_gguf(i.types[t].gguf_type)];
         i.has_template = llm__gguf_str(&m->gguf, "tokenizer.chat_template", &s, NULL) == LLM_OK && s.n > 0;
     }
     llm__fp_leave(fp);
@@ -14847,6 +14852,7 @@ static void llm__publish(llm_ctx *c) {
     const llm_model *m = c->model;
     s->n_threads_asked = m->n_threads_asked;
     s->cpu_share = m->cpu_share;
+    s->isa_asked = m->isa_asked;
     s->host_threads = m->parallel.for_fn != NULL;
     s->n_threads = c->state.n_workers;
     s->isa = m->kernels.isa;

@@ -44,7 +44,7 @@ static const fact stats_facts[] = {
     FACT(REAL, for_calls_per_token), FACT(U32, n_tensors_scalar),
     FACT(REAL, probe_gb_s), FACT(REAL, decode_gb_s), FACT(REAL, roofline_pct),
     FACT(U64, pool_spins), FACT(U64, pool_sleeps), FACT(U64, n_allocs),
-    FACT(TEXT, compiler), FACT(TEXT, isas_compiled), FACT(ISA, isa_best), FACT(YES, optimized),
+    FACT(TEXT, compiler), FACT(TEXT, isas_compiled), FACT(ISA, isa_asked), FACT(ISA, isa_best), FACT(YES, optimized),
     FACT(HEX, file_fingerprint), FACT(TEXT, file_system), FACT(TEXT, name_type), FACT(REAL, name_bits), FACT(REAL, bits_per_weight),
     FACT(TEXT, backend), FACT(TEXT, attention), FACT(REAL, scalar_pct),
     FACT(TEXT, mapping_reason), FACT(U64, kv_limit_bytes),
@@ -82,7 +82,9 @@ static void fact_value(FILE *f, const fact *row, const void *base) {
         snprintf(hex, sizeof hex, "%016llx", (unsigned long long)*(const uint64_t *)(const void *)at);
         s = hex;
         break;
-    case FACT_ISA:     s = llm_isa_name(*(const llm_isa *)(const void *)at); break;
+    case FACT_ISA:
+        s = *(const llm_isa *)(const void *)at == LLM_ISA_AUTO ? "auto" : llm_isa_name(*(const llm_isa *)(const void *)at);
+        break;
     case FACT_MAPPING: s = *(const llm_mapping *)(const void *)at == LLM_READ ? "read" : "map"; break;
     case FACT_KV:      s = kv_name(*(const llm_kv_type *)(const void *)at); break;
     default:           s = *(const char *const *)(const void *)at; break;
