@@ -1088,6 +1088,7 @@ static void trial_json(FILE *f, const char *first, const trial *t) {
     json_real(f, "tok_s", t->tok_s);
     json_real(f, "spread_pct", t->spread_pct);
     json_count(f, "rounds", t->n);
+    json_string(f, ", ", "kind", factor_kind(LLM_PROBED));
     json_real(f, "gain", t->gain);
     json_real(f, "gain_low", t->low);
     json_real(f, "gain_high", t->high);
