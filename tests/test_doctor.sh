@@ -132,11 +132,10 @@ if [ "$best" = scalar ]; then lacks "kernels other than scalar ones"
 else check "doctor --isa scalar: kernels first" patiently scalar_is_named
 fi
 
-# -- far too many threads: the library lets those without a CPU rest, so they may cost little; it is said either way, and nothing else is
+# -- far too many threads: the library lets those without a CPU rest, so they may cost little; nothing else is named
 many_is_judged() {
     run_as 0 doctor $tiny --quick --threads 64 --json "$dir/many.json" && json "$dir/many.json" "'threads' in tries and
-        first in ('', 'threads') and path[-1]['tok_s'] > 0.7 * path[0]['tok_s']" &&
-        grep -q 'the library chooses\|1 thread instead\|64 threads on ' "$out"
+        first in ('', 'threads') and path[-1]['tok_s'] > 0.7 * path[0]['tok_s']"
 }
 check "doctor --threads 64: fewer" patiently many_is_judged
 
