@@ -118,7 +118,7 @@ static void test_switching(void) {
     }
     CHECK_EQ(count_dir("/proc/self/fd"), fds);
     CHECK_EQ(count_dir("/proc/self/task"), tasks);
-    CHECK(count_maps() <= maps + 4);
+    if (!SANITIZED) CHECK(count_maps() <= maps + 4);                   // a sanitizer keeps what is freed for a while
 }
 static void test_names_of_kernels(void) {
     static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX_VNNI, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON, LLM_ISA_NEON_DOTPROD,
