@@ -1750,12 +1750,15 @@ static bool llm__machine_u64(const char *path, uint64_t *out) {
 // What follows `key` where a line begins with it, past blanks; NULL: no line does.
 static const char *llm__machine_line(const char *text, const char *key) {
     const size_t n = strlen(key);
-    while (*text) {
-        if (llm__str_starts(llm__str_of(text), key)) {
-            for (text += n; *text == ' ' || *text == '\t'; text++) { }
+    llm__str rest = llm__str_of(text);
+    while (rest.n) {
+        size_t line = 0;
+        if (llm__str_starts(rest, key)) {
+            for (text = rest.p + n; *text == ' ' || *text == '\t'; text++) { }
             return text;
         }
-        while (*text && *text++ != '\n') { }
+        while (line < rest.n && rest.p[line++] != '\n') { }
+        rest = llm__str_n(rest.p + line, rest.n - line);
     }
     return NULL;
 }
@@ -13325,19 +13328,6 @@ static uint32_t llm__type_histogram(const llm__gguf *g, llm_type_use *out, uint3
     return n;
 }
 
-// Matrices of the network that run on the scalar kernels although others exist.
-static uint32_t llm__count_scalar(const llm__net *net, const llm__kernels *k) {
-    uint32_t i, j, n = 0;
-    for (i = 0; i < net->n_layer; i++) {
-        const llm__layer *l = &net->layers[i];
-        const llm__mat *m[7];
-        m[0] = &l->wq; m[1] = &l->wk; m[2] = &l->wv; m[3] = &l->wo; m[4] = &l->gate; m[5] = &l->up; m[6] = &l->down;
-        for (j = 0; j < LLM__COUNT(m); j++) n += !k->accelerated[m[j]->type];
-        if (net->n_expert) n += !k->accelerated[l->router.type];
-    }
-    return n + !k->accelerated[net->output.type];
-}
-
 // ---- the roofline: how fast the bytes of one decoded token can be read at all ----
 //
 // Decode reads every weight once and computes on it while it waits, so nothing can decode faster than this machine reads. The bytes are
@@ -13663,16 +13653,16 @@ static uint32_t llm__times_slot(uint64_t us) {
 static double llm__times_middle(uint32_t slot) {
     return slot < 16 ? slot + 0.5 : ((double)(slot % 16 + 16) + 0.5) * (double)((uint64_t)1 << (slot / 16 - 1));
 }
-// In milliseconds; 0 without tokens.
-static double llm__times_percentile(const llm__watch *w, uint32_t percent) {
-    uint64_t n = 0, below = 0;
-    uint32_t i;
-    for (i = 0; i < LLM__TIMES; i++) n += w->times[i];
-    for (i = 0; i < LLM__TIMES && n; i++) {
+// p50, p90 and p99 in milliseconds, in one pass over the histogram; 0 without tokens.
+static void llm__times_percentiles(const llm__watch *w, double out[3]) {
+    static const uint32_t percent[3] = { 50, 90, 99 };
+    uint64_t below = 0;
+    uint32_t i, k = 0;
+    out[0] = out[1] = out[2] = 0.0;
+    for (i = 0; i < LLM__TIMES && k < 3 && w->n; i++) {
         below += w->times[i];
-        if (below * 100 >= n * percent) return llm__times_middle(i) * 0.001;
+        while (k < 3 && below * 100 >= (uint64_t)w->n * percent[k]) out[k++] = llm__times_middle(i) * 0.001;
     }
-    return 0.0;
 }
 // Asking the system twice costs some microseconds: of tokens that take less than a millisecond every 64th is asked for.
 static void llm__watch_begin(llm__watch *w) {
@@ -13711,6 +13701,7 @@ static void llm__watch_answer(llm__watch *w) {
 }
 static void llm__watch_facts(const llm__watch *w, uint32_t n_cpus, llm_stats_info *f) {
     const double n = w->n_sampled ? (double)w->n_sampled : 1.0;
+    double ms[3];
     f->major_faults_per_token = (double)w->major / n;
     f->minor_faults_per_token = (double)w->minor / n;
     f->preempted_per_token = (double)w->preempted / n;
@@ -13721,9 +13712,10 @@ static void llm__watch_facts(const llm__watch *w, uint32_t n_cpus, llm_stats_inf
         f->cpu_busy_pct = LLM__MIN(100.0, (double)w->cpu_us / all);
         f->cpu_user_pct = LLM__MIN(f->cpu_busy_pct, (double)w->user_us / all);
     }
-    f->decode_p50_ms = llm__times_percentile(w, 50);
-    f->decode_p90_ms = llm__times_percentile(w, 90);
-    f->decode_p99_ms = llm__times_percentile(w, 99);
+    llm__times_percentiles(w, ms);
+    f->decode_p50_ms = ms[0];
+    f->decode_p90_ms = ms[1];
+    f->decode_p99_ms = ms[2];
     f->burst_gb_s = w->burst;
     f->recent_gb_s = w->recent;
 }
@@ -14014,14 +14006,17 @@ static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t
 //------------------------------------------------------------------------------------------------------------------------------
 // >>plan     What a model and one context would take, from the directory alone; and the report, one screen of facts and findings.
 
-typedef struct llm__reads { double weights, bytes, scalar; } llm__reads;      // of one decoded token; scalar: bytes on scalar kernels
+// What one decoded token reads; scalar, n_scalar: the bytes and the matrices on scalar kernels.
+typedef struct llm__reads { double weights, bytes, scalar; uint32_t n_scalar; } llm__reads;
 
 static void llm__reads_add(llm__reads *r, const llm__mat *m, double times, const llm__kernels *k) {
     const double bytes = (double)m->rows * (double)m->row_bytes * times;
     if (m->type == LLM__TYPE_NONE) return;
     r->weights += (double)m->rows * (double)m->cols * times;
     r->bytes += bytes;
-    if (!k->accelerated[m->type]) r->scalar += bytes;
+    if (k->accelerated[m->type]) return;
+    r->scalar += bytes;
+    r->n_scalar++;
 }
 static llm__reads llm__reads_of(const llm__net *net, const llm__kernels *k) {
     const double experts = net->n_expert ? (double)net->n_expert_used : 1.0;
@@ -14043,10 +14038,11 @@ static llm__reads llm__reads_of(const llm__net *net, const llm__kernels *k) {
 }
 static double llm__bits_of_reads(const llm__reads *r) { return r->weights > 0.0 ? 8.0 * r->bytes / r->weights : 0.0; }
 
+static uint32_t llm__wished_batch(const llm_ctx_desc *d) { return d->n_batch ? d->n_batch : 512u; }
 // Defaults of a context, resolved in one place.
 static void llm__ctx_sizes(const llm__net *net, const llm_ctx_desc *d, uint32_t *n_ctx, uint32_t *n_batch) {
     *n_ctx = LLM__MIN(d->n_ctx ? d->n_ctx : LLM__MIN(4096u, net->n_ctx_train), 0x7fffffffu);
-    *n_batch = LLM__MIN(d->n_batch ? d->n_batch : 512u, *n_ctx);
+    *n_batch = LLM__MIN(llm__wished_batch(d), *n_ctx);
 }
 
 // Which keys bear 8 bits is told by their biases: some kilobytes, read only if it matters.
@@ -14282,7 +14278,6 @@ struct llm_model {
     llm_isa isa_asked;
     const char *bits_reason;           // NULL: the promise holds
     double vocab_ms, bind_ms, load_ms;
-    uint32_t n_scalar;                 // matrices on the scalar kernels although others exist
     llm__reads reads;                  // of one token
     bool from_path;
     const struct llm__name_type *name_type;      // what the file's name promises, or NULL
@@ -14466,6 +14461,14 @@ static llm_result llm__check_vocab(const llm__vocab *v, const llm__net *net, llm
                      v->n_tokens);
 }
 
+// With the wishes of the description; *o may say more.
+static llm_result llm__source_open(const llm__source *src, const llm_model_desc *d, llm__gguf *g, llm__gguf_options *o, llm_error *e) {
+    o->log = &d->logger; o->clock = &d->clock;
+    o->mapping = d->mapping; o->parts = d->parts; o->n_parts = d->n_parts;
+    return src->path ? llm__gguf_open_path(g, src->path, o, e)
+         : src->reader ? llm__gguf_open_reader(g, src->reader, o, e) : llm__gguf_open_memory(g, src->data, src->bytes, o, e);
+}
+
 // What remains once the file's directory is open.
 static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_error *e) {
     const uint64_t start = llm__now(m);
@@ -14486,7 +14489,6 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer)
         return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
     m->bits_reason = llm__bits_check(&m->kernels);
-    m->n_scalar = llm__count_scalar(&m->net, &m->kernels);
     m->reads = llm__reads_of(&m->net, &m->kernels);
     return LLM_OK;
 }
@@ -14511,8 +14513,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     m->isa_asked = d.isa;
     m->cpu_share = d.cpu_share ? d.cpu_share : 100;
     llm__atomic_store(&m->refs, 1);
-    o.heap = &m->heap; o.log = &m->log; o.progress = &m->progress; o.clock = &m->clock;
-    o.mapping = d.mapping; o.parts = d.parts; o.n_parts = d.n_parts;
+    o.heap = &m->heap; o.progress = &m->progress;
     start = llm__now(m);
     fp = llm__fp_enter();
     llm__memory_look(&memory);
@@ -14520,9 +14521,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     m->from_path = src->path != NULL;
     if (src->path) m->name_type = llm__name_type_of(src->path);
     if (!d.force && !src->data) { o.most_bytes = memory.physical; o.most_by = memory.physical_by; }
-    r = src->path ? llm__gguf_open_path(&m->gguf, src->path, &o, err)
-      : src->reader ? llm__gguf_open_reader(&m->gguf, src->reader, &o, err)
-      : llm__gguf_open_memory(&m->gguf, src->data, src->bytes, &o, err);
+    r = llm__source_open(src, &d, &m->gguf, &o, err);
     if (r == LLM_OK) r = llm__model_build(m, &d, err);
     if (r == LLM_OK && m->progress.progress_fn && !m->progress.progress_fn(m->progress.user, 0, 1.0f))
         r = llm__fail(err, LLM_CANCELLED, "the load was cancelled by the progress callback");
@@ -14576,11 +14575,9 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
     uint32_t i;
     heap.a = d->allocator;
     heap.n_bytes = &bytes;
-    o.heap = &heap; o.log = &d->logger; o.clock = &d->clock;
-    o.mapping = d->mapping; o.parts = d->parts; o.n_parts = d->n_parts;
+    o.heap = &heap;
     o.directory_only = true;
-    r = src->path ? llm__gguf_open_path(&g, src->path, &o, e)
-      : src->reader ? llm__gguf_open_reader(&g, src->reader, &o, e) : llm__gguf_open_memory(&g, src->data, src->bytes, &o, e);
+    r = llm__source_open(src, d, &g, &o, e);
     if (r == LLM_OK) r = llm__vocab_load(&vocab, &heap, &g, e);
     if (r == LLM_OK) r = llm__net_bind(&net, &heap, &g, e);
     if (r == LLM_OK) r = llm__check_vocab(&vocab, &net, e);
@@ -14602,7 +14599,7 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
         llm__ctx_sizes(&net, c, &p->n_ctx, &p->n_batch);
         if (d->host_gb_s < 0.0) p->gb_s = llm__plan_probe(&kernels, &heap, p->n_threads,
                                                               p->mem_available ? p->mem_available : UINT64_MAX, &d->parallel, &d->clock);
-        r = llm__plan_sizes(p, c->n_batch ? c->n_batch : 512u, &net, &kernels, &heap, e);
+        r = llm__plan_sizes(p, llm__wished_batch(c), &net, &kernels, &heap, e);
     }
     llm__net_free(&net, &heap);
     llm__vocab_free(&vocab, &heap);
@@ -14615,6 +14612,7 @@ static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, 
     llm_ctx_desc c = LLM__ZERO;
     llm_plan_info p = LLM__ZERO;
     llm__heap heap = LLM__ZERO;
+    const struct llm__name_type *named;
     llm__memory memory;
     llm__fpenv fp;
     llm_result r;
@@ -14632,13 +14630,9 @@ static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, 
     p.gb_s = LLM__MAX(d.host_gb_s, 0.0);
     heap.a = d.allocator;
     p.n_threads = llm__pool_wish(&heap, d.n_threads);
-    if (src->path) {
-        const struct llm__name_type *named = llm__name_type_of(src->path);
-        p.name_type = named ? named->name : "";
-        p.name_bits = named ? (double)named->bits : 0.0;
-    } else {
-        p.name_type = "";
-    }
+    named = src->path ? llm__name_type_of(src->path) : NULL;
+    p.name_type = named ? named->name : "";
+    p.name_bits = named ? (double)named->bits : 0.0;
     r = llm__plan_open(&p, src, &d, &c, err);
     llm__fp_leave(fp);
     if (r == LLM_OK) llm__give_struct(out, &p, out->struct_bytes, sizeof p);
@@ -14828,51 +14822,51 @@ static void llm__look(llm_ctx *c) {
     c->major_seen = memory.major_faults;
     c->watch.next_look = begin + spent + LLM__MAX((uint64_t)250000, spent * 300);
 }
-static void llm__publish_facts(llm_ctx *c) {
+// What neither tokens nor time change.
+static void llm__facts_of_ctx(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
+    llm__facts_no_text(s);
+    llm__facts_build(s);
+    s->n_threads_asked = m->n_threads_asked;
+    s->n_threads = c->state.n_workers;
+    s->host_threads = m->parallel.for_fn != NULL;
+    s->cpu_share = m->cpu_share;
+    s->isa_asked = m->isa_asked;
+    s->isa = m->kernels.isa;
+    s->n_tensors_scalar = m->reads.n_scalar;
+    s->scalar_pct = m->reads.bytes > 0.0 ? 100.0 * m->reads.scalar / m->reads.bytes : 0.0;
+    s->bits_promise = m->bits_reason == NULL;
+    s->bits_reason = m->bits_reason ? m->bits_reason : "";
+    s->open_ms = m->gguf.open_ms; s->parse_ms = m->gguf.parse_ms; s->vocab_ms = m->vocab_ms; s->load_ms = m->load_ms;
+    s->map_ms = m->gguf.map_ms; s->bind_ms = m->bind_ms;
+    s->weight_bytes = m->gguf.weight_bytes;
     s->bits_per_weight = llm__bits_of_reads(&m->reads);
-    s->scalar_pct = m->reads.bytes > 0.0 && m->kernels.isa != LLM_ISA_SCALAR ? 100.0 * m->reads.scalar / m->reads.bytes : 0.0;
-    if (m->kernels.isa == LLM_ISA_SCALAR) s->scalar_pct = 100.0;
     s->file_fingerprint = m->gguf.fingerprint;
     s->file_system = m->gguf.file_system;
-    s->mapping_reason = m->gguf.mapping_reason;
-    s->map_ms = m->gguf.map_ms;
-    s->bind_ms = m->bind_ms;
     s->from_path = m->from_path;
     s->name_type = m->name_type ? m->name_type->name : "";
     s->name_bits = m->name_type ? (double)m->name_type->bits : 0.0;
+    s->mapping = m->gguf.mapping;
+    s->mapping_reason = m->gguf.mapping_reason;
+    s->kv_type = c->state.kv.type;
+    s->kv_limit_bytes = llm__kv_bytes_for(&c->state.kv, c->n_ctx, c->state.n_batch);
     s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values" : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values"
                  : "blocked, F16 keys and values";
-    s->kv_limit_bytes = llm__kv_bytes_for(&c->state.kv, c->n_ctx, c->state.n_batch);
-    llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, s->cpus_allowed), s);
 }
 static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
-    s->n_threads_asked = m->n_threads_asked;
-    s->cpu_share = m->cpu_share;
-    s->isa_asked = m->isa_asked;
-    s->host_threads = m->parallel.for_fn != NULL;
-    s->n_threads = c->state.n_workers;
-    s->isa = m->kernels.isa;
-    s->mapping = m->gguf.mapping;
-    s->kv_type = c->state.kv.type;
-    s->bits_promise = m->bits_reason == NULL;
-    s->bits_reason = m->bits_reason ? m->bits_reason : "";
-    s->open_ms = m->gguf.open_ms; s->parse_ms = m->gguf.parse_ms; s->vocab_ms = m->vocab_ms; s->load_ms = m->load_ms;
-    s->weight_bytes = m->gguf.weight_bytes;
     s->kv_bytes = c->state.kv.bytes;
     s->scratch_bytes = c->state.scratch ? c->state.scratch_bytes : 0;
     s->bytes_per_token = m->net.bytes_per_token + (s->decode_tokens ? c->kv_bytes_read / s->decode_tokens : 0);
     s->for_calls_per_token = s->decode_tokens ? (double)c->runs_in_decode / (double)s->decode_tokens : 0.0;
     s->f16_saturated = llm__atomic_load(&c->state.f16_saturated);
-    s->n_tensors_scalar = m->n_scalar;
     s->n_allocs = c->n_allocs;
     llm__publish_waits(c);
     llm__publish_cores(s, m->pool);
     llm__publish_roofline(c);
-    llm__publish_facts(c);
+    llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, s->cpus_allowed), s);
     llm__look(c);
     while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
     c->published = *s;
@@ -15037,9 +15031,8 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     if (r == LLM_OK) r = llm__stops_set(&c->stops, &c->heap, d.stop, d.n_stop, err);
     if (r == LLM_OK) r = llm__open_chat(c, d.chat_template, err);
     if (r != LLM_OK) { llm__ctx_free(c); return NULL; }
-    llm__facts_no_text(&c->stats);
-    llm__facts_build(&c->stats);
     fp = llm__fp_enter();
+    llm__facts_of_ctx(c);
     llm__publish(c);
     llm__fp_leave(fp);
     return c;
