@@ -13,6 +13,26 @@ check() {
 skip() { echo "skipped: $*"; }         # could be supplied; a failure in CI
 lacks() { echo "not here: $*"; }       # this machine cannot
 has() { command -v "$1" > /dev/null 2>&1; }
+# program NAME: the program under test, the smallest model, and a folder of the suite's own for what it says.
+program() {
+    llm=$BUILD/llm
+    tiny=examples/tiny/tiny.gguf
+    dir=$TEST_SCRATCH/$1
+    [ -x "$llm" ] || { echo "no program at $llm: run make first"; check "the program is built" false; finish; }
+    rm -rf "$dir" && mkdir -p "$dir"
+    out=$dir/out err=$dir/err in=/dev/null
+}
+# run_as CODE ARGS...: runs the program; holds if it ends with that code. Input is empty unless $in names a file.
+run_as() {
+    want=$1
+    shift
+    "$llm" "$@" < "$in" > "$out" 2> "$err"
+    code=$?
+    [ $code -eq "$want" ] || { echo "llm $*: code $code, expected $want; stderr: $(head -c 300 "$err")"; return 1; }
+}
+# One sentence on stderr, nothing on stdout.
+one_sentence() { [ ! -s "$out" ] && [ "$(wc -l < "$err")" -eq 1 ] && grep -q '^llm: ..' "$err"; }
+said() { grep -q -e "$1" "$err"; }
 finish() {
     echo "$passed passed, $failed failed"
     [ $failed -eq 0 ]

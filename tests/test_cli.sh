@@ -1,24 +1,7 @@
 # The program: exit codes, errors, streams, JSON, conversations. Its answers are other suites' business; here they need only agree.
 . tests/test.sh
-llm=$BUILD/llm
-tiny=examples/tiny/tiny.gguf
-dir=$TEST_SCRATCH/cli
-[ -x "$llm" ] || { echo "no program at $llm: run make first"; check "the program is built" false; finish; }
-rm -rf "$dir" && mkdir -p "$dir"
-out=$dir/out err=$dir/err
+program cli
 
-# run_as CODE ARGS...: runs the program; holds if it ends with that code. Input is empty unless $in names a file.
-in=/dev/null
-run_as() {
-    want=$1
-    shift
-    "$llm" "$@" < "$in" > "$out" 2> "$err"
-    code=$?
-    [ $code -eq "$want" ] || { echo "llm $*: code $code, expected $want; stderr: $(head -c 300 "$err")"; return 1; }
-}
-# One sentence on stderr, nothing on stdout.
-one_sentence() { [ ! -s "$out" ] && [ "$(wc -l < "$err")" -eq 1 ] && grep -q '^llm: ..' "$err"; }
-said() { grep -q -e "$1" "$err"; }
 same_text() { cmp -s "$1" "$2"; }
 nonempty() { [ -s "$1" ]; }
 empty() { [ ! -s "$1" ]; }

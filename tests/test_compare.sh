@@ -1,22 +1,8 @@
 # llm compare, the facts in llm bench --json, and llm info --sha256. The reports here are written by hand, and what they are to come to is
 # computed by hand beside them.
 . tests/test.sh
-llm=$BUILD/llm
-tiny=examples/tiny/tiny.gguf
-dir=$TEST_SCRATCH/compare
-[ -x "$llm" ] || { echo "no program at $llm: run make first"; check "the program is built" false; finish; }
-rm -rf "$dir" && mkdir -p "$dir"
-out=$dir/out err=$dir/err
+program compare
 
-run_as() {
-    want=$1
-    shift
-    "$llm" "$@" < /dev/null > "$out" 2> "$err"
-    code=$?
-    [ $code -eq "$want" ] || { echo "llm $*: code $code, expected $want; stderr: $(head -c 300 "$err")"; return 1; }
-}
-one_sentence() { [ ! -s "$out" ] && [ "$(wc -l < "$err")" -eq 1 ] && grep -q '^llm: ..' "$err"; }
-said() { grep -q -e "$1" "$err"; }
 shows() { grep -q -e "$1" "$out" || { echo "'$1' is not in:"; cat "$out"; return 1; }; }
 hides() { ! grep -q -e "$1" "$out" || { echo "'$1' is in:"; cat "$out"; return 1; }; }
 # refuses "what" FILE "words": as MINE and as THEIRS, one sentence with these words.

@@ -1,23 +1,10 @@
 # plan, report, doctor: what they say is held against what is known to be wrong. Rates depend on who else computes here, so bounds are wide,
 # and what a busy machine can spoil is tried again.
 . tests/test.sh
-llm=$BUILD/llm
-tiny=examples/tiny/tiny.gguf
+program doctor
 small=tests/data/llama-dense.gguf
-dir=$TEST_SCRATCH/doctor
-[ -x "$llm" ] || { echo "no program at $llm: run make first"; check "the program is built" false; finish; }
-rm -rf "$dir" && mkdir -p "$dir"
-out=$dir/out err=$dir/err
 has python3 || { skip "no python3: results cannot be read"; finish; }
 
-run_as() {
-    want=$1
-    shift
-    "$llm" "$@" < /dev/null > "$out" 2> "$err"
-    code=$?
-    [ $code -eq "$want" ] || { echo "llm $*: code $code, expected $want; stderr: $(head -c 300 "$err")"; return 1; }
-}
-one_sentence() { [ ! -s "$out" ] && [ "$(wc -l < "$err")" -eq 1 ] && grep -q '^llm: ..' "$err"; }
 refuses() { check "$1: code" run_as "$2" $3; check "$1: one sentence" one_sentence; }
 # json FILE 'expression over o': in o, path, tries (those of the first step, by factor: the best of each), first, healthy
 json() { python3 - "$1" "$2" <<'END'
