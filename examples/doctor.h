@@ -223,39 +223,31 @@ static void outcome_write(FILE *f, const outcome *r, const llm_finding *findings
     fputs("}\n", f);
 }
 
-// The value of a key in what outcome_write writes; NULL if it is not there. A key's quotes never stand bare inside a string.
-static const char *line_after(const char *at, const char *key) {
-    char quoted[64];
-    int n = snprintf(quoted, sizeof quoted, "\"%s\": ", key);
-    at = at ? strstr(at, quoted) : NULL;
-    return at ? at + n : NULL;
-}
-static double line_real(const char *at, const char *key) { return (at = line_after(at, key)) ? strtod(at, NULL) : 0; }
-static void line_text(const char *at, const char *key, char *out, size_t cap) {
-    size_t n = 0;
-    at = line_after(at, key);
-    for (at = at && *at == '"' ? at + 1 : NULL; at && *at && *at != '"' && n + 1 < cap; at++) {
-        if (*at == '\\' && at[1]) at++;
-        out[n++] = *at;                  // json_text escapes nothing else that a sentence of the library has
-    }
-    out[n] = 0;
-}
-static void outcome_read(outcome *r, const char *line) {
-    const char *at;
+// What outcome_write wrote, in another process.
+static void outcome_read(outcome *r, const text *line) {
+    json j;
+    json_at i, all;
     memset(r, 0, sizeof *r);
-#define X(name) r->name = line_real(line, #name);
-    OUTCOME_REALS(X)
+    memset(&j, 0, sizeof j);
+    text_add(&j.bytes, text_of(line), line->n);
+    if (!json_parse(&j)) snprintf(r->error, sizeof r->error, "its answer is not JSON: %s", j.error);
+    else {
+#define X(name) r->name = json_number_of(&j, json_path(&j, 0, #name));
+        OUTCOME_REALS(X)
 #undef X
-#define X(name) line_text(line, #name, r->name, sizeof r->name);
-    OUTCOME_TEXTS(X)
+#define X(name) snprintf(r->name, sizeof r->name, "%s", json_text_of(&j, json_path(&j, 0, #name)));
+        OUTCOME_TEXTS(X)
 #undef X
-    for (at = line_after(line, "findings"); at && (at = strstr(at, "{\"code\"")) && r->n_notes < MAX_NOTED; at++) {
-        noted *n = &r->notes[r->n_notes++];
-        line_text(at, "code", n->code, sizeof n->code);
-        line_text(at, "text", n->text, sizeof n->text);
-        line_text(at, "advice", n->advice, sizeof n->advice);
-        n->factor = line_real(at, "factor");
+        all = json_path(&j, 0, "findings");
+        for (i = all == JSON_NONE ? JSON_NONE : j.values[all].first; i != JSON_NONE && r->n_notes < MAX_NOTED; i = j.values[i].next) {
+            noted *n = &r->notes[r->n_notes++];
+            snprintf(n->code, sizeof n->code, "%s", json_text_of(&j, json_member(&j, i, "code")));
+            snprintf(n->text, sizeof n->text, "%s", json_text_of(&j, json_member(&j, i, "text")));
+            snprintf(n->advice, sizeof n->advice, "%s", json_text_of(&j, json_member(&j, i, "advice")));
+            n->factor = json_number_of(&j, json_member(&j, i, "factor"));
+        }
     }
+    json_free(&j);
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -590,7 +582,7 @@ static void child_run(const char *program, const setup *u, uint32_t ms, double l
     if (!done) kill(pid, SIGKILL);
     close(from);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) { }
-    if (done) outcome_read(r, text_of(&line));
+    if (done) outcome_read(r, &line);
     if (!done) snprintf(r->error, sizeof r->error, interrupted ? "interrupted" : "not done after %.0f s", limit_ms * 1e-3);
     else if (WIFSIGNALED(status))
         snprintf(r->error, sizeof r->error, "ended by signal %d%s", WTERMSIG(status), WTERMSIG(status) == SIGKILL ? ": no memory" : "");
@@ -888,6 +880,10 @@ static const trial *path_row(const doctor *d, uint32_t row) {
     return row == 0 || (row < d->n_steps && d->steps[row].base.n) ? &d->steps[row].base : path_repair(d, row);
 }
 static const trial *path_end(const doctor *d) { return path_row(d, path_rows(d) - 1); }
+// Nothing that was tried helps, and the library has nothing to say either.
+static int doctor_is_healthy(const doctor *d) {
+    return d->steps[0].chosen < 0 && d->steps[0].base.n >= 3 && path_end(d)->last.n_notes == 0;
+}
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>once   What is no set-up: a start with a cold page cache, and a minute of decoding.
@@ -1043,9 +1039,10 @@ static void print_first(const doctor *d) {
         if (any) printf("\n");
         setup_text(&path_end(d)->u, line, sizeof line);
         printf("best found   %s\n", line);
-    } else if (st->base.n >= 3 && path_end(d)->last.n_notes) {
-        printf("\nnot healthy  nothing that was tried gains 10 %% beyond the noise, but see what is left\n");
-    } else if (st->base.n >= 3) printf("\nhealthy      nothing that was tried gains 10 %% beyond the noise\n");
+    } else if (st->base.n >= 3) {
+        printf(doctor_is_healthy(d) ? "\nhealthy      nothing that was tried gains 10 %% beyond the noise\n"
+                                    : "\nnot healthy  nothing that was tried gains 10 %% beyond the noise, but see what is left\n");
+    }
 }
 static void print_rest(const doctor *d) {
     const step *st = &d->steps[0];
@@ -1121,7 +1118,7 @@ static void doctor_json(FILE *f, const doctor *d) {
     fprintf(f, ", \"complete\": %s", time_is_up(d) ? "false" : "true");
     json_real(f, "start_temperature_c", first->base.last.temperature_c);
     json_real(f, "start_load", d->load);
-    fprintf(f, ", \"healthy\": %s", first->chosen < 0 && first->base.n >= 3 ? "true" : "false");
+    fprintf(f, ", \"healthy\": %s", doctor_is_healthy(d) ? "true" : "false");
     json_string(f, ", ", "first", first->chosen < 0 ? "" : lever_keys[first->tries[first->chosen].what]);
     fputs(", \"path\": [", f);
     for (i = 0; i < path_rows(d); i++) {

@@ -1472,8 +1472,8 @@ static int command_bench(session *s) {
     return code;
 }
 
-#include "doctor.h"
 #include "json.h"
+#include "doctor.h"
 #include "compare.h"
 
 //------------------------------------------------------------------------------------------------------------------------------

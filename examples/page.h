@@ -42,13 +42,16 @@ static void html_text(FILE *f, const char *s) {
         else if ((unsigned char)*s >= 32) fputc(*s, f);
     }
 }
-static void html_format(FILE *f, const char *format, ...) {
+static void html_args(FILE *f, const char *format, va_list args) {
     char line[700];
+    vsnprintf(line, sizeof line, format, args);
+    html_text(f, line);
+}
+static void html_format(FILE *f, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    html_args(f, format, args);
     va_end(args);
-    html_text(f, line);
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -408,19 +411,18 @@ static void page_hero(FILE *f, const doctor *d) {
         setup_text(&end->u, line, sizeof line);
         html_text(f, line);
         fputs("</code></div>", f);
-    } else if (yours->n >= 3) fputs("Healthy</b>Nothing that was tried gains 10 % beyond the noise.", f);
+    } else if (doctor_is_healthy(d)) fputs("Healthy</b>Nothing that was tried gains 10 % beyond the noise.", f);
+    else if (yours->n >= 3) fputs("Not healthy</b>Nothing that was tried gains 10 % beyond the noise, but see what is left.", f);
     else fputs("Not finished</b>It was ended before there was enough to judge.", f);
     fputs("</div></div>\n", f);
 }
 
 static void page_item(FILE *f, const char *format, ...) {
-    char line[700];
     va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
     fputs("<li>", f);
-    html_text(f, line);
+    va_start(args, format);
+    html_args(f, format, args);
+    va_end(args);
     fputs("</li>", f);
 }
 static void page_also(FILE *f, const doctor *d) {
