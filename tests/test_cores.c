@@ -563,6 +563,16 @@ static int watch_caller(void *user, int stage, float fraction) {
     if (stage == 1 && sched_getaffinity(0, sizeof now, &now) == 0) caller_pinned = CPU_COUNT(&now) == 1 ? sched_getcpu() : -1;
     return 1;
 }
+// A context with pinned threads whose progress calls `fn`, and the tokens of a whole call; NULL: it could not be had.
+static llm_ctx *open_watched(uint32_t n_threads, int (*fn)(void *, int, float), llm_token tokens[N_TOKENS], llm_model **m) {
+    llm_progress progress;
+    int i;
+    progress.user = NULL;
+    progress.progress_fn = fn;
+    for (i = 0; i < N_TOKENS; i++) tokens[i] = token_at(i);
+    *m = load(n_threads, LLM_CORES_BIG, NULL, &progress);
+    return llm_open(*m, NULL, NULL);
+}
 static int workers_pinned_to(llm_ctx *c, uint32_t n) {
     uint32_t i, good = 0;
     const llm__pool *p = c->model->pool;
@@ -571,7 +581,6 @@ static int workers_pinned_to(llm_ctx *c, uint32_t n) {
     return good == n - 1;
 }
 static void pinned(void) {
-    llm_progress progress;
     llm_token tokens[N_TOKENS];
     llm_model *m;
     llm_ctx *c;
@@ -579,11 +588,7 @@ static void pinned(void) {
     uint32_t n;
     int i;
     SECTION("LLM_CORES_BIG");
-    progress.user = NULL;
-    progress.progress_fn = watch_caller;
-    for (i = 0; i < N_TOKENS; i++) tokens[i] = token_at(i);
-    m = load(0, LLM_CORES_BIG, NULL, &progress);
-    c = llm_open(m, NULL, NULL);
+    c = open_watched(0, watch_caller, tokens, &m);
     if (!c) { llm_unload(m); return; }
     s = stats_of(c);
     n = s.n_threads;
@@ -783,18 +788,12 @@ static int meddle(void *user, int stage, float fraction) {
     return 1;
 }
 static void meddled(void) {
-    llm_progress progress;
     llm_token tokens[N_TOKENS];
     const cpu_set_t one = just(cpu_b);
     llm_model *m;
     llm_ctx *c;
-    int i;
     SECTION("the caller's mask is changed during a call");
-    progress.user = NULL;
-    progress.progress_fn = meddle;
-    for (i = 0; i < N_TOKENS; i++) tokens[i] = token_at(i);
-    m = load(2, LLM_CORES_BIG, NULL, &progress);
-    c = llm_open(m, NULL, NULL);
+    c = open_watched(2, meddle, tokens, &m);
     if (c && c->model->pool->places[0] != cpu_b) {
         CHECK(llm_eval(c, tokens, N_TOKENS) == LLM_OK);
         CHECK(mask_is(&one));
