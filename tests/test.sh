@@ -10,6 +10,8 @@ check() {
     shift
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "failed: $what"; fi
 }
+# Up to three times, until the machine lets it: for what other programs on this machine can spoil.
+patiently() { for attempt in 1 2 3; do "$@" && return 0; done; return 1; }
 skip() { echo "skipped: $*"; }         # could be supplied; a failure in CI
 lacks() { echo "not here: $*"; }       # this machine cannot
 has() { command -v "$1" > /dev/null 2>&1; }

@@ -19,8 +19,6 @@ if not eval('(' + sys.argv[2] + ')'):
     sys.exit(1)
 END
 }
-# up to three times, until the machine lets it
-patiently() { for attempt in 1 2 3; do "$@" && return 0; done; return 1; }
 busy() { [ -r /proc/loadavg ] && [ "$(sed 's/\..*//' /proc/loadavg)" -ge "$(getconf _NPROCESSORS_ONLN)" ]; }
 
 # -- the command line
