@@ -27,7 +27,7 @@ SUITES  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 
 all: $(BUILD)/llm
 
-$(BUILD)/llm: $(wildcard examples/*.[ch]) $(LIBRARY)
+$(BUILD)/llm: $(wildcard examples/llm.c examples/*.h) $(LIBRARY)
 	@mkdir -p $(BUILD)
 	$(COMPILE) examples/llm.c -o $@ $(LDLIBS)
 

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Which lines of llm_impl.h the suites reach: builds everything anew for gcov, runs it on x86-64 and, under qemu, on aarch64, merges, and
+# prints the share and each function with lines that nothing reached. Fails below 95 %, or if a line is missed that tests/coverage.txt, which
+# gives the reasons, does not know.
+#
+#   tests/coverage.sh              (half an hour on two cores; LLM_FIXTURES as for tests/run)
+#   tests/coverage.sh --again      judges what the last run left in build/coverage
+#
+# Nothing is left out by markers. What no build here compiles (Windows, macOS, WebAssembly) has no lines and counts in neither number.
+cd "$(dirname "$0")/.." || exit 1
+out=build/coverage
+arm=$out/aarch64
+flags="-O0 --coverage -fkeep-static-functions -DLLM_DEBUG"    # LLM_DEBUG: gcc would optimise the library all the same
+arm_suites="test_vectors test_kernels test_formats test_forward test_platform test_bits"
+for tool in gcovr gcc aarch64-linux-gnu-gcc qemu-aarch64; do
+    command -v $tool > /dev/null || { echo "$tool is not installed"; echo "0 passed, 1 failed"; exit 1; }
+done
+
+if [ "${1:-}" != --again ]; then
+    rm -rf $out && mkdir -p $out $arm
+    echo "== the suites, x86-64"
+    make -j"${JOBS:-2}" test BUILD=$out CC=gcc CFLAGS="$flags" > $out/x86-64.log 2>&1
+    grep -E '^(ok|skip|FAIL|[0-9]+ passed)' $out/x86-64.log
+    echo "== kernels and arithmetic, aarch64"
+    for suite in $arm_suites; do
+        make $arm/tests/$suite BUILD=$arm CC=aarch64-linux-gnu-gcc CFLAGS="$flags" LDFLAGS=-static > $arm/$suite.build.log 2>&1
+        for cpu in cortex-a53 cortex-a76 max; do
+            TEST_SCRATCH=$arm/tests qemu-aarch64 -cpu $cpu $arm/tests/$suite > $arm/$suite.$cpu.log 2>&1
+            echo "$suite, $cpu: $(tail -n 1 $arm/$suite.$cpu.log)"
+        done
+    done
+fi
+
+merged=$out/lines.json
+gcovr -r . --filter '.*llm_impl\.h' --json $out/x86-64.json $(find $out -name '*.gcno' ! -path "$arm/*" -exec dirname {} + | sort -u) &&
+gcovr -r . --filter '.*llm_impl\.h' --gcov-executable aarch64-linux-gnu-gcov --json $out/aarch64.json $arm &&
+gcovr -r . -a $out/x86-64.json -a $out/aarch64.json --json $merged &&
+python3 tests/coverage.py $merged llm_impl.h tests/coverage.txt
