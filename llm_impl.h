@@ -9848,14 +9848,14 @@ static void llm__bind_rope(llm__binder *b, llm__rope *rope, double base, const l
     if (s->yarn && s->factor > 1.0) rope->factor *= (float)(1.0 + 0.1 * llm__ln(s->factor));
 }
 
-static bool llm__rope_divisors_ok(llm__binder *b, const float *d) {
+// Factors that frequencies are divided by; NULL: the file has none of that name.
+static const float *llm__bind_divisors(llm__binder *b, const char *name) {
+    const float *d = llm__bind_vector(b, -1, name, b->net->n_rot / 2, false);
     uint32_t i;
     for (i = 0; d && i < b->net->n_rot / 2; i++)
-        if (d[i] == 0.0f || !llm__f32_is_finite(d[i])) {
-            llm__bind_fail(b, LLM_BAD_FILE, "a rotary factor tensor holds a zero or something that is not a number");
-            return false;
-        }
-    return true;
+        if (d[i] == 0.0f || !llm__f32_is_finite(d[i]))
+            llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' holds a zero or something that is not a number", name);
+    return d;
 }
 
 static void llm__bind_ropes(llm__binder *b) {
@@ -9882,10 +9882,10 @@ static void llm__bind_ropes(llm__binder *b) {
     if (b->result == LLM_OK && !(base > 1.0))
         llm__bind_fail(b, LLM_BAD_FILE, "key '%s' must be above 1", llm__bind_key(b, key, "rope.freq_base"));
 
-    freqs = llm__bind_vector(b, -1, "rope_freqs.weight", net->n_rot / 2, false);
-    near_ = llm__bind_vector(b, -1, "rope_factors_short.weight", net->n_rot / 2, false);
-    far_  = llm__bind_vector(b, -1, "rope_factors_long.weight", net->n_rot / 2, false);
-    if (llm__rope_divisors_ok(b, freqs) && llm__rope_divisors_ok(b, near_) && llm__rope_divisors_ok(b, far_)) {
+    freqs = llm__bind_divisors(b, "rope_freqs.weight");
+    near_ = llm__bind_divisors(b, "rope_factors_short.weight");
+    far_  = llm__bind_divisors(b, "rope_factors_long.weight");
+    if (b->result == LLM_OK) {
         llm__bind_rope(b, &net->rope[0], base, &s, freqs ? freqs : near_);
         if (far_ && !freqs) llm__bind_rope(b, &net->rope_long, base, &s, far_);
         window_base = (double)llm__bind_f32(b, "rope.freq_base_swa", net->arch->window_rope_base);
@@ -9983,7 +9983,7 @@ static bool llm__bind_has_window(llm__binder *b, uint32_t i) {
     char key[96];
     uint32_t period = net->arch->period, flag;
     const llm__gguf_kv *kv = llm__gguf_find(b->g, llm__str_of(llm__bind_key(b, key, "attention.sliding_window_pattern")));
-    if (kv && kv->n == net->n_layer && net->n_layer > 1) {
+    if (kv && kv->type == LLM__GGUF_ARRAY) {
         flag = llm__bind_u32_at(b, "attention.sliding_window_pattern", i, 0);
         return flag != 0;
     }
@@ -10013,12 +10013,13 @@ static void llm__bind_layer(llm__binder *b, uint32_t i, uint32_t window) {
     if (b->result != LLM_OK) return;
     if (net->n_expert && net->n_ff_expert) l->n_ff = net->n_ff_expert;
     if (!l->n_head || !l->n_head_kv || l->n_head % l->n_head_kv || l->n_head > 65536) {
-        llm__bind_fail(b, LLM_BAD_FILE, "key '%s': %u heads over %u key/value heads in layer %u is not possible",
+        llm__bind_fail(b, LLM_BAD_FILE, "keys '%s' and head_count_kv: %u heads over %u key/value heads in layer %u is not possible",
                                     llm__bind_key(b, key, "attention.head_count"), l->n_head, l->n_head_kv, i);
         return;
     }
     if (!l->n_ff || l->n_ff > 1u << 24) {
-        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, "feed_forward_length"), l->n_ff);
+        llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u", llm__bind_key(b, key, net->n_expert && net->n_ff_expert
+                                    ? "expert_feed_forward_length" : "feed_forward_length"), l->n_ff);
         return;
     }
     l->window = window && llm__bind_has_window(b, i) ? window : 0;
@@ -10065,7 +10066,8 @@ static void llm__bind_sizes(llm__binder *b) {
     net->n_rot = llm__bind_u32(b, "rope.dimension_count", net->dim_k);
     if (!net->n_rot) net->n_rot = net->dim_k;
     if (b->result == LLM_OK && (!net->dim_k || net->dim_k > LLM__MAX_HEAD || !net->dim_v || net->dim_v > LLM__MAX_HEAD))
-        llm__bind_fail(b, LLM_UNSUPPORTED, "heads of %u and %u elements: 1 to 512 are supported", net->dim_k, net->dim_v);
+        llm__bind_fail(b, LLM_UNSUPPORTED, "keys '%s.attention.key_length' and value_length, or else embedding_length / head_count: heads of "
+                       "%u and %u elements, where 1 to 512 are supported", net->arch->name, net->dim_k, net->dim_v);
     if (b->result == LLM_OK && (net->n_rot > net->dim_k || net->n_rot % 2))
         llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"),
                        net->n_rot, net->dim_k);
@@ -10077,7 +10079,8 @@ static void llm__bind_sizes(llm__binder *b) {
         if (b->result == LLM_OK && (net->n_expert || (flags & LLM__EXPERTS))
             && (net->n_expert == 0 || net->n_expert > 4096 || net->n_expert_used == 0 || net->n_expert_used > net->n_expert
                 || net->n_expert_used > 64))
-            llm__bind_fail(b, LLM_BAD_FILE, "%u experts of which %u are used is not possible", net->n_expert, net->n_expert_used);
+            llm__bind_fail(b, LLM_BAD_FILE, "keys '%s.expert_count' and expert_used_count: %u experts of which %u are used is not possible",
+                           net->arch->name, net->n_expert, net->n_expert_used);
     }
     if (flags & LLM__SCORE_CAP) net->score_cap = llm__bind_f32(b, "attn_logit_softcapping", net->arch->score_cap);
     if (flags & LLM__LOGIT_CAP) net->logit_cap = llm__bind_f32(b, "final_logit_softcapping", net->arch->logit_cap);

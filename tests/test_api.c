@@ -1073,52 +1073,6 @@ static void decode_allocations(void) {
     }
 }
 
-// The k-th request fails, for every k until none is left: a code, nothing leaked, and the context works when memory is back.
-static int refuse_kth_tokens(long k, const float *want) {
-    counter count;
-    llm_model_desc d;
-    llm_model *m;
-    llm_ctx *c;
-    llm_error e;
-    int reached;
-    counter_init(&count, k);
-    memset(&d, 0, sizeof d);
-    d.allocator = count_hook(&count);
-    d.n_threads = 2;
-    d.mapping = k & 1 ? LLM_READ : LLM_MAP;
-    m = llm_load(data_model, &d, &e);
-    c = llm_open(m, NULL, &e);
-    if (!c) { CHECK_EQ(e.code, LLM_NO_MEMORY); CHECK(e.text[0]); }
-    else {
-        llm_result r = llm_eval(c, reference.tokens, N_TOK);
-        if (r != LLM_OK) {
-            CHECK_EQ(r, LLM_NO_MEMORY);
-            CHECK_EQ(llm_last_error(c)->code, LLM_NO_MEMORY);
-            CHECK_EQ(llm_past(c), 0);
-            CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);
-        }
-        CHECK(llm_logits(c) && memcmp(llm_logits(c), want + (N_TOK - 1) * VOCAB, ROW) == 0);
-    }
-    reached = count.calls >= k;
-    llm_close(c);
-    llm_unload(m);
-    CHECK_EQ(count.bad, 0);
-    if (!CHECK_EQ(count.live, 0)) printf("  leak when request %ld fails\n", k);
-    return reached;
-}
-static void no_memory_tokens(void) {
-    llm_model *plain = load_data(NULL);
-    float *want = plain ? fresh_logits(plain, reference.tokens, N_TOK) : NULL;
-    long k = 1;
-    SECTION("the k-th allocation fails (tokens)");
-    llm_unload(plain);
-    if (!CHECK(want != NULL)) return;
-    while (k < 4000 && refuse_kth_tokens(k, want)) k++;
-    CHECK(k > 10 && k < 4000);
-    printf("  %ld requests refused in turn\n", k - 1);
-    free(want);
-}
-
 typedef struct watcher { int stop_at, calls, stage, in_order; float last; pthread_t thread; int other_thread; } watcher;
 
 static int watch_progress(void *user, int stage, float fraction) {
@@ -2344,58 +2298,6 @@ static void answer_allocations(void) {
     }
 }
 
-// load, open, say, next under an allocator that fails once, at the k-th request.
-static int refuse_kth_text(long k, const reply *want) {
-    static reply r;
-    counter count;
-    llm_model_desc d;
-    llm_model *m;
-    llm_ctx *c = NULL;
-    llm_ctx_desc cd;
-    llm_error e;
-    int reached, tries;
-    static const char *const stops[1] = { "never in it" };
-    counter_init(&count, k);
-    memset(&d, 0, sizeof d);
-    memset(&cd, 0, sizeof cd);
-    cd.max_tokens = 10;
-    cd.stop = stops;
-    cd.n_stop = 1;
-    d.allocator = count_hook(&count);
-    d.n_threads = 1;
-    m = llm_load(tiny, &d, &e);
-    c = llm_open(m, &cd, &e);
-    if (!c) CHECK_EQ(e.code, LLM_NO_MEMORY);
-    for (tries = 0; c && tries < 4; tries++) {               // a failed say or next leaves a context that works
-        llm_result said = llm_say(c, "user", question);
-        if (said != LLM_OK) { CHECK_EQ(said, LLM_NO_MEMORY); continue; }
-        take(c, &r, 0);
-        if (r.why == LLM_STOP_ERROR) {
-            CHECK_EQ(llm_last_error(c)->code, LLM_NO_MEMORY);
-            // In mid-answer the pieces so far stand; from the start, the same question gives the same answer.
-            CHECK_EQ(llm_rewind(c, 0), LLM_OK);
-            continue;
-        }
-        if (!CHECK(strcmp(r.text, want->text) == 0)) printf("  request %ld: \"%s\"\n", k, r.text);
-        break;
-    }
-    CHECK(!c || tries < 4);
-    reached = count.calls >= k;
-    if (k & 1) { llm_unload(m); llm_close(c); } else { llm_close(c); llm_unload(m); }
-    CHECK_EQ(count.bad, 0);
-    if (!CHECK_EQ(count.live, 0)) printf("  leak when request %ld fails\n", k);
-    return reached;
-}
-static void no_memory_text(llm_model *m) {
-    static reply want;
-    long k = 1;
-    SECTION("the k-th allocation fails (text)");
-    if (!CHECK(answer_to(m, question, 10, &want))) return;
-    while (k < 20000 && refuse_kth_text(k, &want)) k++;
-    CHECK(k > 20 && k < 20000);
-    printf("  %ld requests refused in turn\n", k - 1);
-}
-
 // The ten lines of the manual, quietly: with both streams closed nothing may be written, and nothing may go wrong.
 static void silence(void) {
     const char *path = test_scratch("api_silence.txt");
@@ -2530,7 +2432,6 @@ static void text_suites(void) {
     rewind_to_nothing();
     seeds(m);
     answer_allocations();
-    no_memory_text(m);
     llm_unload(m);
     silence();
 }
@@ -2563,7 +2464,6 @@ int main(void) {
     statistics();
     counted_allocator();
     decode_allocations();
-    no_memory_tokens();
     cancelled_by_progress();
     host_jobs();
     clock_and_log();
