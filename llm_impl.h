@@ -229,6 +229,15 @@
 #define LLM__CLANG_FAST_MATH 0
 #endif
 
+// The x87 computes with more digits than the operands have, and no pragma makes it round where it must. An i386 that has SSE2 is as good as
+// any other CPU.
+#if (defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 2) || (defined(__TINYC__) && defined(__i386__)) || \
+    (defined(_M_IX86_FP) && _M_IX86_FP < 2)
+#define LLM__X87 1
+#else
+#define LLM__X87 0
+#endif
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
@@ -257,6 +266,9 @@
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
 #pragma GCC push_options
 #pragma GCC optimize("no-fast-math", "fp-contract=off")
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 1
+#pragma GCC optimize("excess-precision=fast")               // s390x under -std=c99: floats are computed as floats, not as doubles
+#endif
 #if LLM__RAISED
 #pragma GCC optimize("O2")
 #endif
@@ -3913,8 +3925,6 @@ static llm_result llm__gguf_header(llm__cursor *c, llm__gguf *g, uint64_t *n_ten
     llm__cursor_take(c, 4);
     g->version = llm__cursor_u32(c);
     if (c->failed) return llm__gguf_short(c, e, "the", &place);
-    if (LLM__BIG_ENDIAN)
-        return llm__fail(e, LLM_UNSUPPORTED, "this computer is big-endian: GGUF models run on little-endian ones only");
     if (g->version > 0xffff && !(g->version & 0xffff))
         return llm__fail(e, LLM_UNSUPPORTED, "this is a big-endian GGUF file (version word %x): take the little-endian one", g->version);
     if (g->version != 2 && g->version != 3)
@@ -13301,6 +13311,7 @@ static const char *llm__bits_check_kernels(const llm__kernels *k) {
 // NULL: same bits as everywhere; else the reason why not.
 static const char *llm__bits_check(const llm__kernels *k) {
     const char *reason = llm__bits_check_scalar();
+    if (LLM__X87) reason = "floats are computed by the x87: compile with -msse2 -mfpmath=sse";
     if (!reason && LLM__CLANG_FAST_MATH) reason = "compiled by clang with -ffast-math";
     return reason ? reason : llm__bits_check_kernels(k);
 }

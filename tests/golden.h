@@ -158,6 +158,13 @@ static TEST_UNUSED void golden_key_u32(golden_file *f, const char *key, uint32_t
 static TEST_UNUSED void golden_key_f32(golden_file *f, const char *key, float v) { golden_text(f, key); golden_u32(f, 6); golden_f32(f, v); }
 static TEST_UNUSED void golden_key_text(golden_file *f, const char *key, const char *v) { golden_text(f, key); golden_u32(f, 8); golden_text(f, v); }
 
+// A float where it stands in the file.
+static TEST_UNUSED void golden_set_f32(unsigned char *at, float v) {
+    uint32_t u;
+    memcpy(&u, &v, 4);
+    at[0] = (unsigned char)u; at[1] = (unsigned char)(u >> 8); at[2] = (unsigned char)(u >> 16); at[3] = (unsigned char)(u >> 24);
+}
+
 // The stored types of the library: GGUF id, name, weights and bytes per block. From the GGUF documentation (ggml, MIT licence).
 typedef struct golden_type { uint32_t id; const char *name; unsigned weights, bytes; } golden_type;
 static const golden_type golden_types[] = {
@@ -188,10 +195,11 @@ static TEST_UNUSED void golden_f16(unsigned char *at, uint64_t r, unsigned e) {
 }
 // One block of random integers under scales of the size that trained weights have.
 static TEST_UNUSED void golden_block(const golden_type *t, unsigned char *b, uint64_t *state) {
+    const float tenth = 0.1f;                  // rounded here; where floats are evaluated as doubles, the constant itself would not be
     unsigned i;
     for (i = 0; i < t->bytes; i++) b[i] = (unsigned char)(golden_random(state) >> 24);
     switch (t->id) {
-    case 0: { float v = golden_uniform(state) * 0.1f; memcpy(b, &v, 4); break; }
+    case 0: golden_set_f32(b, golden_uniform(state) * tenth); break;
     case 1: golden_f16(b, golden_random(state), 11); break;
     case 30: b[1] = (unsigned char)((b[1] & 0x80) | 0x3d); break;
     case 2: case 6: case 8: golden_f16(b, golden_random(state), t->id == 8 ? 4 : 7); break;
@@ -275,7 +283,7 @@ static TEST_UNUSED golden_file golden_llama(const golden_shape *s, const golden_
         unsigned char b[256];
         for (j = 0; j < blocks; j++) {
             if (t->rows) golden_block(t->type, b, &seed);
-            else { float v = 1.0f + golden_uniform(&seed) * 0.25f; memcpy(b, &v, 4); }
+            else golden_set_f32(b, 1.0f + golden_uniform(&seed) * 0.25f);
             golden_put(&f, b, t->type->bytes);
         }
         while ((f.n - start) % 32) golden_put(&f, "", 1);

@@ -434,11 +434,11 @@ static int check_all(void) {
 
 //------------------------------------------------------------------------------------------------------------------------------
 // test_bits --isas: the instruction sets that are usable here, a line each.
-// test_bits --hashes [--set committed|all] [--isa NAME] [--threads N] [--split N] [--batch N] [--rewind] [--hostile-fp] [--for-fn]
-//           [--for-fn-reverse] [--read]     NAME: as llm_isa_name has it
+// test_bits --hashes [--set committed|all|NAME,...] [--isa NAME] [--threads N] [--split N] [--batch N] [--rewind] [--hostile-fp] [--for-fn]
+//           [--for-fn-reverse] [--read]     --set NAME: committed subjects by name, for emulators; --isa NAME: as llm_isa_name has it
 
 static int usage(const char *what) {
-    fprintf(stderr, "test_bits: %s\nusage: test_bits [--isas | --hashes [--set committed|all] [--isa NAME] [--threads N] [--split N] [--batch N]\n"
+    fprintf(stderr, "test_bits: %s\nusage: test_bits [--isas | --hashes [--set committed|all|NAME,...] [--isa NAME] [--threads N] [--split N] [--batch N]\n"
                     "       [--rewind] [--hostile-fp] [--for-fn] [--for-fn-reverse] [--read]]\n", what);
     return 2;
 }
@@ -454,24 +454,39 @@ static int isa_named(const char *name, llm_isa *isa) {
         if (strcmp(name, llm_isa_name(isas[i])) == 0) { *isa = isas[i]; return 1; }
     return 0;
 }
-static int print_hashes(const config *c, int all) {
+// Is it in the list NAME,NAME,...?
+static int listed(const char *list, const char *name) {
+    size_t n = strlen(name);
+    while (list) {
+        if (strncmp(list, name, n) == 0 && (list[n] == ',' || !list[n])) return 1;
+        list = strchr(list, ',');
+        if (list) list++;
+    }
+    return 0;
+}
+static int print_hashes(const config *c, const char *set) {
     uint32_t promise = 1;
     char reason[200] = "";
     llm_isa isa = LLM_ISA_AUTO;
     size_t i;
+    int whole = !strcmp(set, "committed") || !strcmp(set, "all"), printed = 0;
     add_committed();
-    if (all) add_fixtures();
+    if (!strcmp(set, "all")) add_fixtures();
     for (i = 0; i < n_subjects; i++) {
-        outcome o = outcome_new(&subjects[i]);
+        outcome o;
         char hex[65];
         int ok;
+        if (!whole && !listed(set, subjects[i].name)) continue;
+        o = outcome_new(&subjects[i]);
         hash_of(&subjects[i], c, hex, &o, &ok);
         if (!ok) { fprintf(stderr, "%s: %s\n", subjects[i].name, why_not); free(o.logits); free_subjects(); return 1; }
         printf("%s  %s\n", hex, subjects[i].name);
+        printed++;
         isa = o.isa;
         if (!o.promise) { promise = 0; strcpy(reason, o.reason); }
         free(o.logits);
     }
+    if (!printed) { fprintf(stderr, "no subject is named %s\n", set); free_subjects(); return 1; }
     printf("isa %s\n", llm_isa_name(isa));
     printf("bits_promise %u%s%s\n", (unsigned)promise, *reason ? ": " : "", reason);
     free_subjects();
@@ -480,7 +495,8 @@ static int print_hashes(const config *c, int all) {
 
 int main(int argc, char **argv) {
     config c;
-    int i, hashes = 0, all = 0;
+    const char *set = "committed";
+    int i, hashes = 0;
     memset(&c, 0, sizeof c);
     if (argc == 2 && !strcmp(argv[1], "--isas")) return print_isas();
     for (i = 1; i < argc; i++) {
@@ -492,7 +508,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(a, "--for-fn-reverse")) c.for_fn = -1;
         else if (!strcmp(a, "--read")) c.route = 1;
         else if (!v) return usage(a);
-        else if (!strcmp(a, "--set")) { all = !strcmp(v, "all"); i++; }
+        else if (!strcmp(a, "--set")) { set = v; i++; }
         else if (!strcmp(a, "--isa")) { if (!isa_named(v, &c.isa)) return usage(v); i++; }
         else if (!strcmp(a, "--threads")) { c.threads = (uint32_t)atoi(v); i++; }
         else if (!strcmp(a, "--split")) { c.split = (uint32_t)atoi(v); i++; }
@@ -500,5 +516,5 @@ int main(int argc, char **argv) {
         else return usage(a);
     }
     if (argc > 1 && !hashes) return usage("--hashes is missing");
-    return hashes ? print_hashes(&c, all) : check_all();
+    return hashes ? print_hashes(&c, set) : check_all();
 }
