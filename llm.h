@@ -132,7 +132,7 @@
 #define LLM__FEATURES_SET
 /* Strict C99 hides the calls that map, time and place threads. These have an effect only while no system header has been
    included; llm_impl.h declares what is still missing. */
-#if (defined(__linux__) || defined(__wasi__)) && !defined(_GNU_SOURCE)
+#if (defined(__linux__) || defined(__wasi__) || defined(__EMSCRIPTEN__)) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1
 #endif
 #if defined(__APPLE__) && !defined(_DARWIN_C_SOURCE)

@@ -11,7 +11,7 @@
 //   formats    stored types: one card each
 //   gguf       files: cursor, directory, shards
 //   vectors    float kernels, written once over sixteen lanes and compiled per instruction set
-//   kernels    matrix kernels (scalar, x86, neon), CPU detection, dispatch
+//   kernels    matrix kernels (scalar, x86, neon, wasm), CPU detection, dispatch
 //   ops        what the forward pass is made of: matmul, norm, rounding to int8, gating, sums on [T, n] arrays
 //   kv         keys and values of past tokens, in pages
 //   arch       an architecture is a row of data: keys, tensors, flags
@@ -103,6 +103,12 @@
 #define LLM__HAS_NEON 1
 #else
 #define LLM__HAS_NEON 0
+#endif
+// A WebAssembly module either has them everywhere (-msimd128) or an engine without them refuses it whole: nothing to ask at run time.
+#if defined(__wasm_simd128__) && !defined(LLM_NO_SIMD)
+#define LLM__HAS_WASM128 1
+#else
+#define LLM__HAS_WASM128 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LLM__SANITIZED 1          // every inlined load would carry its checks along: minutes of compiling
@@ -261,6 +267,9 @@
 #endif
 #if LLM__ARM64 && !defined(LLM_NO_SIMD) && !defined(__TINYC__)
 #include <arm_neon.h>
+#endif
+#if LLM__HAS_WASM128
+#include <wasm_simd128.h>
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
@@ -5034,6 +5043,8 @@ static float llm__sqrt(float x) {
     return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 #elif LLM__ARM64 && !defined(LLM_NO_SIMD) && !defined(__TINYC__)
     return vget_lane_f32(vsqrt_f32(vdup_n_f32(x)), 0);
+#elif LLM__HAS_WASM128
+    return wasm_f32x4_extract_lane(wasm_f32x4_sqrt(wasm_f32x4_splat(x)), 0);
 #else
     return llm__sqrt_exact(x);
 #endif
@@ -5750,6 +5761,279 @@ LLM__LANE void llm__v_store_pairs_neon(float *p, llm__v16_neon even, llm__v16_ne
     t.val[0] = even.b; t.val[1] = odd.b; vst2q_f32(p + 8, t);
     t.val[0] = even.c; t.val[1] = odd.c; vst2q_f32(p + 16, t);
     t.val[0] = even.d; t.val[1] = odd.d; vst2q_f32(p + 24, t);
+}
+#endif
+
+//---- WASM SIMD128: four registers, and no fused multiply-add -------------------------------------------------------------------
+
+#if LLM__HAS_WASM128
+typedef struct llm__v16_wasm { v128_t a, b, c, d; } llm__v16_wasm;
+
+#define LLM__WASM_QUARTERS(a_value, b_value, c_value, d_value) \
+    llm__v16_wasm r; r.a = (a_value); r.b = (b_value); r.c = (c_value); r.d = (d_value); return r
+
+LLM__LANE llm__v16_wasm llm__v_load_wasm(const float *p) {
+    LLM__WASM_QUARTERS(wasm_v128_load(p), wasm_v128_load(p + 4), wasm_v128_load(p + 8), wasm_v128_load(p + 12));
+}
+LLM__LANE void llm__v_store_wasm(float *p, llm__v16_wasm x) {
+    wasm_v128_store(p, x.a); wasm_v128_store(p + 4, x.b); wasm_v128_store(p + 8, x.c); wasm_v128_store(p + 12, x.d);
+}
+LLM__LANE llm__v16_wasm llm__v_set_wasm(float x) { LLM__WASM_QUARTERS(wasm_f32x4_splat(x), r.a, r.a, r.a); }
+LLM__LANE llm__v16_wasm llm__v_add_wasm(llm__v16_wasm x, llm__v16_wasm y) {
+    LLM__WASM_QUARTERS(wasm_f32x4_add(x.a, y.a), wasm_f32x4_add(x.b, y.b), wasm_f32x4_add(x.c, y.c), wasm_f32x4_add(x.d, y.d));
+}
+LLM__LANE llm__v16_wasm llm__v_sub_wasm(llm__v16_wasm x, llm__v16_wasm y) {
+    LLM__WASM_QUARTERS(wasm_f32x4_sub(x.a, y.a), wasm_f32x4_sub(x.b, y.b), wasm_f32x4_sub(x.c, y.c), wasm_f32x4_sub(x.d, y.d));
+}
+LLM__LANE llm__v16_wasm llm__v_mul_wasm(llm__v16_wasm x, llm__v16_wasm y) {
+    LLM__WASM_QUARTERS(wasm_f32x4_mul(x.a, y.a), wasm_f32x4_mul(x.b, y.b), wasm_f32x4_mul(x.c, y.c), wasm_f32x4_mul(x.d, y.d));
+}
+LLM__LANE llm__v16_wasm llm__v_div_wasm(llm__v16_wasm x, llm__v16_wasm y) {
+    LLM__WASM_QUARTERS(wasm_f32x4_div(x.a, y.a), wasm_f32x4_div(x.b, y.b), wasm_f32x4_div(x.c, y.c), wasm_f32x4_div(x.d, y.d));
+}
+
+// llm__fma in doubles: the product is exact, the sum is rounded, and rounding it once more to float is wrong only where it has come to lie
+// half way between two floats. Such numbers end in 28 zeros; where any lane does (zeros do too), all of them are rounded to odd as
+// llm__fma says. RELAXED: two roundings or one, as the engine likes, so never here.
+typedef struct llm__v4_sums_wasm { v128_t lo, hi; } llm__v4_sums_wasm;         // lanes 0 1, lanes 2 3
+
+LLM__LANE v128_t llm__v2_low_wasm(v128_t x) { return wasm_f64x2_promote_low_f32x4(x); }
+LLM__LANE v128_t llm__v2_high_wasm(v128_t x) { return wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(x, x, 1, 1)); }
+LLM__LANE llm__v4_sums_wasm llm__v4_fma_sums_wasm(v128_t x, v128_t y, v128_t z) {
+    llm__v4_sums_wasm r;
+    r.lo = wasm_f64x2_add(wasm_f64x2_mul(llm__v2_low_wasm(x), llm__v2_low_wasm(y)), llm__v2_low_wasm(z));
+    r.hi = wasm_f64x2_add(wasm_f64x2_mul(llm__v2_high_wasm(x), llm__v2_high_wasm(y)), llm__v2_high_wasm(z));
+    return r;
+}
+LLM__LANE v128_t llm__v4_doubtful_wasm(llm__v4_sums_wasm r) {
+    return wasm_i32x4_eq(wasm_i32x4_shl(wasm_i32x4_shuffle(r.lo, r.hi, 0, 2, 4, 6), 4), wasm_i32x4_const_splat(0));
+}
+LLM__LANE v128_t llm__v4_rounded_wasm(llm__v4_sums_wasm r) {
+    return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(r.lo), wasm_f32x4_demote_f64x2_zero(r.hi), 0, 2);
+}
+// To odd: towards zero, and then the last bit is set, unless nothing is lost. The sign of e * r tells on which side the rest lies; it can
+// neither overflow nor vanish, and is no number where r is none or infinite.
+LLM__LANE v128_t llm__v2_sum_to_odd_wasm(v128_t p, v128_t q) {
+    const v128_t r = wasm_f64x2_add(p, q), t = wasm_f64x2_sub(r, p), zero = wasm_f64x2_const_splat(0.0);
+    const v128_t e = wasm_f64x2_add(wasm_f64x2_sub(p, wasm_f64x2_sub(r, t)), wasm_f64x2_sub(q, t));
+    const v128_t side = wasm_f64x2_mul(e, r), above = wasm_f64x2_lt(side, zero), lost = wasm_v128_or(above, wasm_f64x2_gt(side, zero));
+    return wasm_v128_or(wasm_i64x2_add(r, above), wasm_v128_and(lost, wasm_i64x2_const_splat(1)));
+}
+LLM__NOINLINE static v128_t llm__v4_fma_exact_wasm(v128_t x, v128_t y, v128_t z) {
+    llm__v4_sums_wasm r;
+    r.lo = llm__v2_sum_to_odd_wasm(wasm_f64x2_mul(llm__v2_low_wasm(x), llm__v2_low_wasm(y)), llm__v2_low_wasm(z));
+    r.hi = llm__v2_sum_to_odd_wasm(wasm_f64x2_mul(llm__v2_high_wasm(x), llm__v2_high_wasm(y)), llm__v2_high_wasm(z));
+    return llm__v4_rounded_wasm(r);
+}
+LLM__LANE v128_t llm__v4_fma_wasm(v128_t x, v128_t y, v128_t z) {
+    const llm__v4_sums_wasm r = llm__v4_fma_sums_wasm(x, y, z);
+    return wasm_v128_any_true(llm__v4_doubtful_wasm(r)) ? llm__v4_fma_exact_wasm(x, y, z) : llm__v4_rounded_wasm(r);
+}
+LLM__LANE llm__v16_wasm llm__v_fma_wasm(llm__v16_wasm x, llm__v16_wasm y, llm__v16_wasm z) {
+    const llm__v4_sums_wasm a = llm__v4_fma_sums_wasm(x.a, y.a, z.a), b = llm__v4_fma_sums_wasm(x.b, y.b, z.b);
+    const llm__v4_sums_wasm c = llm__v4_fma_sums_wasm(x.c, y.c, z.c), d = llm__v4_fma_sums_wasm(x.d, y.d, z.d);
+    if (wasm_v128_any_true(wasm_v128_or(wasm_v128_or(llm__v4_doubtful_wasm(a), llm__v4_doubtful_wasm(b)),
+                                        wasm_v128_or(llm__v4_doubtful_wasm(c), llm__v4_doubtful_wasm(d))))) {
+        LLM__WASM_QUARTERS(llm__v4_fma_exact_wasm(x.a, y.a, z.a), llm__v4_fma_exact_wasm(x.b, y.b, z.b),
+                           llm__v4_fma_exact_wasm(x.c, y.c, z.c), llm__v4_fma_exact_wasm(x.d, y.d, z.d));
+    }
+    {
+        LLM__WASM_QUARTERS(llm__v4_rounded_wasm(a), llm__v4_rounded_wasm(b), llm__v4_rounded_wasm(c), llm__v4_rounded_wasm(d));
+    }
+}
+
+LLM__LANE v128_t llm__v4_max_wasm(v128_t a, v128_t b) { return wasm_f32x4_pmax(b, a); }        // a > b ? a : b
+LLM__LANE llm__v16_wasm llm__v_max_wasm(llm__v16_wasm x, llm__v16_wasm y) {
+    LLM__WASM_QUARTERS(llm__v4_max_wasm(x.a, y.a), llm__v4_max_wasm(x.b, y.b), llm__v4_max_wasm(x.c, y.c), llm__v4_max_wasm(x.d, y.d));
+}
+LLM__LANE llm__v16_wasm llm__v_abs_wasm(llm__v16_wasm x) {
+    LLM__WASM_QUARTERS(wasm_f32x4_abs(x.a), wasm_f32x4_abs(x.b), wasm_f32x4_abs(x.c), wasm_f32x4_abs(x.d));
+}
+LLM__LANE llm__v16_wasm llm__v_negate_wasm(llm__v16_wasm x) {
+    LLM__WASM_QUARTERS(wasm_f32x4_neg(x.a), wasm_f32x4_neg(x.b), wasm_f32x4_neg(x.c), wasm_f32x4_neg(x.d));
+}
+LLM__LANE llm__v16_wasm llm__v_sign_of_wasm(llm__v16_wasm x, llm__v16_wasm y) {
+    const v128_t sign = wasm_u32x4_const_splat(0x80000000u);
+    LLM__WASM_QUARTERS(wasm_v128_bitselect(y.a, x.a, sign), wasm_v128_bitselect(y.b, x.b, sign),
+                       wasm_v128_bitselect(y.c, x.c, sign), wasm_v128_bitselect(y.d, x.d, sign));
+}
+LLM__LANE llm__v16_wasm llm__v_below_wasm(llm__v16_wasm x, llm__v16_wasm limit, llm__v16_wasm yes, llm__v16_wasm no) {
+    const v128_t a = wasm_f32x4_lt(x.a, limit.a), b = wasm_f32x4_lt(x.b, limit.b);
+    const v128_t c = wasm_f32x4_lt(x.c, limit.c), d = wasm_f32x4_lt(x.d, limit.d);
+    LLM__WASM_QUARTERS(wasm_v128_bitselect(yes.a, no.a, a), wasm_v128_bitselect(yes.b, no.b, b),
+                       wasm_v128_bitselect(yes.c, no.c, c), wasm_v128_bitselect(yes.d, no.d, d));
+}
+LLM__LANE v128_t llm__v4_times_2_to_wasm(v128_t a, v128_t t) { return wasm_i32x4_add(a, wasm_i32x4_shl(t, 23)); }
+LLM__LANE llm__v16_wasm llm__v_times_2_to_wasm(llm__v16_wasm x, llm__v16_wasm t) {
+    LLM__WASM_QUARTERS(llm__v4_times_2_to_wasm(x.a, t.a), llm__v4_times_2_to_wasm(x.b, t.b),
+                       llm__v4_times_2_to_wasm(x.c, t.c), llm__v4_times_2_to_wasm(x.d, t.d));
+}
+LLM__LANE v128_t llm__v4_first_of_wasm(v128_t n, int32_t base, v128_t a, v128_t b) {
+    return wasm_v128_bitselect(a, b, wasm_i32x4_lt(wasm_i32x4_make(base, base + 1, base + 2, base + 3), n));
+}
+LLM__LANE llm__v16_wasm llm__v_first_of_wasm(size_t n, llm__v16_wasm x, llm__v16_wasm y) {
+    const v128_t count = wasm_i32x4_splat((int32_t)LLM__MIN(n, (size_t)16));
+    LLM__WASM_QUARTERS(llm__v4_first_of_wasm(count, 0, x.a, y.a), llm__v4_first_of_wasm(count, 4, x.b, y.b),
+                       llm__v4_first_of_wasm(count, 8, x.c, y.c), llm__v4_first_of_wasm(count, 12, x.d, y.d));
+}
+LLM__LANE float llm__v_first_wasm(llm__v16_wasm x) { return wasm_f32x4_extract_lane(x.a, 0); }
+LLM__LANE v128_t llm__v4_tree_wasm(llm__v16_wasm x) {
+    return wasm_f32x4_add(wasm_f32x4_add(x.a, x.c), wasm_f32x4_add(x.b, x.d));
+}
+LLM__LANE float llm__v_sum_wasm(llm__v16_wasm x) {
+    v128_t t = llm__v4_tree_wasm(x);
+    t = wasm_f32x4_add(t, wasm_i64x2_shuffle(t, t, 1, 1));
+    return wasm_f32x4_extract_lane(t, 0) + wasm_f32x4_extract_lane(t, 1);
+}
+// Four trees at a time.
+LLM__LANE v128_t llm__v4_two_trees_wasm(v128_t a, v128_t b) {
+    return wasm_f32x4_add(wasm_i64x2_shuffle(a, b, 0, 2), wasm_i64x2_shuffle(a, b, 1, 3));
+}
+LLM__LANE void llm__v_sum4_wasm(float *out, llm__v16_wasm x, llm__v16_wasm y, llm__v16_wasm z, llm__v16_wasm w) {
+    const v128_t xy = llm__v4_two_trees_wasm(llm__v4_tree_wasm(x), llm__v4_tree_wasm(y));
+    const v128_t zw = llm__v4_two_trees_wasm(llm__v4_tree_wasm(z), llm__v4_tree_wasm(w));
+    wasm_v128_store(out, wasm_f32x4_add(wasm_i32x4_shuffle(xy, zw, 0, 2, 4, 6), wasm_i32x4_shuffle(xy, zw, 1, 3, 5, 7)));
+}
+LLM__LANE float llm__v_highest_wasm(llm__v16_wasm x) {
+    v128_t t = llm__v4_max_wasm(llm__v4_max_wasm(x.d, x.b), llm__v4_max_wasm(x.c, x.a));
+    t = llm__v4_max_wasm(wasm_i64x2_shuffle(t, t, 1, 1), t);
+    return wasm_f32x4_extract_lane(llm__v4_max_wasm(wasm_i32x4_shuffle(t, t, 1, 1, 1, 1), t), 0);
+}
+// F16 in the low half of each lane -> F32. Exponent and fraction, moved up, are a number 2^112 times too small; subnormals come out normal.
+LLM__LANE v128_t llm__v4_of_f16_wasm(v128_t h) {
+    const v128_t size = wasm_v128_and(h, wasm_i32x4_const_splat(0x7fff));
+    const v128_t f = wasm_f32x4_mul(wasm_i32x4_shl(size, 13), wasm_i32x4_const_splat(0x77800000));
+    const v128_t huge = wasm_v128_and(wasm_i32x4_gt(size, wasm_i32x4_const_splat(0x7bff)), wasm_i32x4_const_splat(0x7f800000));
+    return wasm_v128_or(wasm_v128_or(f, huge), wasm_i32x4_shl(wasm_v128_xor(h, size), 16));
+}
+LLM__LANE v128_t llm__v4_of_i8_wasm(v128_t i16, bool upper) {
+    return wasm_f32x4_convert_i32x4(upper ? wasm_i32x4_extend_high_i16x8(i16) : wasm_i32x4_extend_low_i16x8(i16));
+}
+LLM__LANE llm__v16_wasm llm__v_load_elems_wasm(const uint8_t *p, llm__elem elem) {
+    if (elem == LLM__HOST_Q8) {
+        const v128_t v = wasm_v128_load(p), x = wasm_i16x8_extend_low_i8x16(v), y = wasm_i16x8_extend_high_i8x16(v);
+        LLM__WASM_QUARTERS(llm__v4_of_i8_wasm(x, false), llm__v4_of_i8_wasm(x, true),
+                           llm__v4_of_i8_wasm(y, false), llm__v4_of_i8_wasm(y, true));
+    } else if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) {
+        LLM__WASM_QUARTERS(wasm_v128_load(p), wasm_v128_load(p + 16), wasm_v128_load(p + 32), wasm_v128_load(p + 48));
+    } else {
+        const v128_t x = wasm_v128_load(p), y = wasm_v128_load(p + 16);
+        const v128_t a = wasm_u32x4_extend_low_u16x8(x), b = wasm_u32x4_extend_high_u16x8(x);
+        const v128_t c = wasm_u32x4_extend_low_u16x8(y), d = wasm_u32x4_extend_high_u16x8(y);
+        if (elem == LLM__FILE_BF16) {
+            LLM__WASM_QUARTERS(wasm_i32x4_shl(a, 16), wasm_i32x4_shl(b, 16), wasm_i32x4_shl(c, 16), wasm_i32x4_shl(d, 16));
+        } else {
+            LLM__WASM_QUARTERS(llm__v4_of_f16_wasm(a), llm__v4_of_f16_wasm(b), llm__v4_of_f16_wasm(c), llm__v4_of_f16_wasm(d));
+        }
+    }
+}
+// 32 integers, eight in a register.
+typedef struct llm__wasm_row { v128_t k0, k8, k16, k24; } llm__wasm_row;
+
+LLM__LANE llm__wasm_row llm__wasm_row_at(const int8_t *q) {
+    llm__wasm_row r;
+    r.k0 = wasm_i16x8_load8x8(q);       r.k8 = wasm_i16x8_load8x8(q + 8);
+    r.k16 = wasm_i16x8_load8x8(q + 16); r.k24 = wasm_i16x8_load8x8(q + 24);
+    return r;
+}
+// Sums of products of the first sixteen, of the last sixteen, and of all: in four lanes, still to be folded.
+LLM__LANE v128_t llm__wasm_first(llm__wasm_row w, llm__wasm_row x) {
+    return wasm_i32x4_add(wasm_i32x4_dot_i16x8(w.k0, x.k0), wasm_i32x4_dot_i16x8(w.k8, x.k8));
+}
+LLM__LANE v128_t llm__wasm_second(llm__wasm_row w, llm__wasm_row x) {
+    return wasm_i32x4_add(wasm_i32x4_dot_i16x8(w.k16, x.k16), wasm_i32x4_dot_i16x8(w.k24, x.k24));
+}
+LLM__LANE v128_t llm__wasm_both(llm__wasm_row w, llm__wasm_row x) {
+    return wasm_i32x4_add(llm__wasm_first(w, x), llm__wasm_second(w, x));
+}
+LLM__LANE v128_t llm__wasm_fold(v128_t a, v128_t b, v128_t c, v128_t d) {
+    const v128_t ab = wasm_i32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7));
+    const v128_t cd = wasm_i32x4_add(wasm_i32x4_shuffle(c, d, 0, 2, 4, 6), wasm_i32x4_shuffle(c, d, 1, 3, 5, 7));
+    return wasm_i32x4_add(wasm_i32x4_shuffle(ab, cd, 0, 2, 4, 6), wasm_i32x4_shuffle(ab, cd, 1, 3, 5, 7));
+}
+LLM__LANE v128_t llm__v4_dots32_wasm(llm__wasm_row q, const int8_t *k, size_t stride) {
+    return wasm_f32x4_convert_i32x4(llm__wasm_fold(
+        llm__wasm_both(q, llm__wasm_row_at(k)), llm__wasm_both(q, llm__wasm_row_at(k + stride)),
+        llm__wasm_both(q, llm__wasm_row_at(k + 2 * stride)), llm__wasm_both(q, llm__wasm_row_at(k + 3 * stride))));
+}
+LLM__LANE llm__v16_wasm llm__v_dots32_wasm(const int8_t *q, const int8_t *k, size_t stride) {
+    const llm__wasm_row x = llm__wasm_row_at(q);
+    LLM__WASM_QUARTERS(llm__v4_dots32_wasm(x, k, stride), llm__v4_dots32_wasm(x, k + 4 * stride, stride),
+                       llm__v4_dots32_wasm(x, k + 8 * stride, stride), llm__v4_dots32_wasm(x, k + 12 * stride, stride));
+}
+// N7 without an instruction: below the normal range 0.5 is added, whose last bit is worth a subnormal's; above, the fraction is rounded as
+// an integer. `large` counts down by one per lane that saturates.
+LLM__LANE v128_t llm__v4_f16_wasm(v128_t a, v128_t *large) {
+    const v128_t every = wasm_i32x4_const_splat(0x7fffffff), infinity = wasm_i32x4_const_splat(0x7f800000);
+    const v128_t u = wasm_v128_and(a, every), size = wasm_i32x4_min(u, wasm_i32x4_const_splat(0x477fe000));
+    const v128_t half = wasm_i32x4_const_splat(0x3f000000), odd = wasm_v128_and(wasm_i32x4_shr(size, 13), wasm_i32x4_const_splat(1));
+    const v128_t subnormal = wasm_i32x4_sub(wasm_f32x4_add(size, half), half);
+    const v128_t normal = wasm_i32x4_shr(wasm_i32x4_add(wasm_i32x4_add(size, odd), wasm_i32x4_const_splat(0xfff - 0x38000000)), 13);
+    const v128_t h = wasm_v128_bitselect(subnormal, normal, wasm_i32x4_lt(size, wasm_i32x4_const_splat(0x38800000)));
+    const v128_t nan = wasm_v128_or(wasm_i32x4_const_splat(0x200), wasm_v128_and(wasm_i32x4_shr(u, 13), wasm_i32x4_const_splat(0x3ff)));
+    const v128_t special = wasm_v128_or(wasm_i32x4_const_splat(0x7c00), wasm_v128_and(nan, wasm_i32x4_gt(u, infinity)));
+    const v128_t finite = wasm_i32x4_lt(u, infinity);
+    *large = wasm_i32x4_add(*large, wasm_v128_and(finite, wasm_i32x4_gt(u, wasm_i32x4_const_splat(0x477fefff))));
+    return wasm_v128_or(wasm_v128_bitselect(h, special, finite), wasm_u32x4_shr(wasm_v128_andnot(a, every), 16));
+}
+LLM__LANE uint32_t llm__v_store_f16_wasm(uint16_t *p, llm__v16_wasm x) {
+    v128_t large = wasm_i32x4_const_splat(0);
+    const v128_t a = llm__v4_f16_wasm(x.a, &large), b = llm__v4_f16_wasm(x.b, &large);
+    const v128_t c = llm__v4_f16_wasm(x.c, &large), d = llm__v4_f16_wasm(x.d, &large);
+    wasm_v128_store(p, wasm_u16x8_narrow_i32x4(a, b));
+    wasm_v128_store(p + 8, wasm_u16x8_narrow_i32x4(c, d));
+    large = wasm_i32x4_add(large, wasm_i64x2_shuffle(large, large, 1, 1));
+    return 0u - (uint32_t)(wasm_i32x4_extract_lane(large, 0) + wasm_i32x4_extract_lane(large, 1));
+}
+LLM__LANE v128_t llm__v4_highest_bits_wasm(llm__v16_wasm x) {
+    const v128_t size = wasm_i32x4_const_splat(0x7fffffff);
+    return wasm_i32x4_max(wasm_i32x4_max(wasm_v128_and(size, x.a), wasm_v128_and(size, x.b)),
+                          wasm_i32x4_max(wasm_v128_and(size, x.c), wasm_v128_and(size, x.d)));
+}
+LLM__LANE uint32_t llm__v_highest_bits_wasm(llm__v16_wasm x, llm__v16_wasm y) {
+    v128_t m = wasm_i32x4_max(llm__v4_highest_bits_wasm(x), llm__v4_highest_bits_wasm(y));
+    m = wasm_i32x4_max(m, wasm_i64x2_shuffle(m, m, 1, 1));
+    return (uint32_t)wasm_i32x4_extract_lane(wasm_i32x4_max(m, wasm_i32x4_shuffle(m, m, 1, 1, 1, 1)), 0);
+}
+LLM__LANE v128_t llm__v4_nearest_wasm(v128_t a) {
+    return wasm_i32x4_sub(wasm_f32x4_add(a, wasm_f32x4_const_splat(LLM__ROUND_MAGIC)), wasm_i32x4_const_splat(0x4b400000));
+}
+LLM__LANE int16_t llm__v_store_q8_wasm(int8_t *q, llm__v16_wasm x) {
+    const v128_t lo = wasm_i16x8_narrow_i32x4(llm__v4_nearest_wasm(x.a), llm__v4_nearest_wasm(x.b));
+    const v128_t hi = wasm_i16x8_narrow_i32x4(llm__v4_nearest_wasm(x.c), llm__v4_nearest_wasm(x.d));
+    v128_t s = wasm_i32x4_dot_i16x8(wasm_i16x8_add(lo, hi), wasm_i16x8_const_splat(1));
+    wasm_v128_store(q, wasm_i8x16_narrow_i16x8(lo, hi));
+    s = wasm_i32x4_add(s, wasm_i64x2_shuffle(s, s, 1, 1));
+    return (int16_t)(wasm_i32x4_extract_lane(s, 0) + wasm_i32x4_extract_lane(s, 1));
+}
+LLM__LANE v128_t llm__v4_nan_or_inf_wasm(v128_t a) {
+    const v128_t inf = wasm_i32x4_const_splat(0x7f800000);
+    return wasm_v128_or(wasm_i32x4_eq(a, inf), wasm_i32x4_gt(wasm_v128_and(a, wasm_i32x4_const_splat(0x7fffffff)), inf));
+}
+LLM__LANE bool llm__v_any_nan_or_inf_wasm(llm__v16_wasm x) {
+    return wasm_v128_any_true(wasm_v128_or(wasm_v128_or(llm__v4_nan_or_inf_wasm(x.a), llm__v4_nan_or_inf_wasm(x.b)),
+                                           wasm_v128_or(llm__v4_nan_or_inf_wasm(x.c), llm__v4_nan_or_inf_wasm(x.d)))) != 0;
+}
+LLM__LANE void llm__v4_load_pairs_wasm(const float *p, v128_t *even, v128_t *odd) {
+    const v128_t a = wasm_v128_load(p), b = wasm_v128_load(p + 4);
+    *even = wasm_i32x4_shuffle(a, b, 0, 2, 4, 6);
+    *odd = wasm_i32x4_shuffle(a, b, 1, 3, 5, 7);
+}
+LLM__LANE void llm__v_load_pairs_wasm(const float *p, llm__v16_wasm *even, llm__v16_wasm *odd) {
+    llm__v4_load_pairs_wasm(p, &even->a, &odd->a);
+    llm__v4_load_pairs_wasm(p + 8, &even->b, &odd->b);
+    llm__v4_load_pairs_wasm(p + 16, &even->c, &odd->c);
+    llm__v4_load_pairs_wasm(p + 24, &even->d, &odd->d);
+}
+LLM__LANE void llm__v4_store_pairs_wasm(float *p, v128_t even, v128_t odd) {
+    wasm_v128_store(p, wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5));
+    wasm_v128_store(p + 4, wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7));
+}
+LLM__LANE void llm__v_store_pairs_wasm(float *p, llm__v16_wasm even, llm__v16_wasm odd) {
+    llm__v4_store_pairs_wasm(p, even.a, odd.a);
+    llm__v4_store_pairs_wasm(p + 8, even.b, odd.b);
+    llm__v4_store_pairs_wasm(p + 16, even.c, odd.c);
+    llm__v4_store_pairs_wasm(p + 24, even.d, odd.d);
 }
 #endif
 #endif // whole
@@ -6637,6 +6921,20 @@ static void LLM__V(vectors)(llm__vectors *v) {
 #define LLM__VI       LLM__LANE
 #define LLM__V16      llm__v16_neon
 #define LLM__V(name)  llm__##name##_neon
+#define LLM__V_WIDE   0
+#include LLM__SELF
+#undef LLM__VT
+#undef LLM__VI
+#undef LLM__V16
+#undef LLM__V
+#undef LLM__V_WIDE
+#endif
+
+#if LLM__HAS_WASM128
+#define LLM__VT
+#define LLM__VI       LLM__LANE
+#define LLM__V16      llm__v16_wasm
+#define LLM__V(name)  llm__##name##_wasm
 #define LLM__V_WIDE   0
 #include LLM__SELF
 #undef LLM__VT
@@ -9195,6 +9493,396 @@ static void llm__kernels_neon_i8mm(llm__kernels *k) {
 }
 #endif
 
+// ---- wasm ------------------------------------------------------------------------------------------------------------------
+#if LLM__HAS_WASM128
+#if LLM__UNOPTIMIZED
+#define LLM__WASM_INLINE static LLM__UNUSED
+#else
+#define LLM__WASM_INLINE LLM__INLINE
+#endif
+
+// Four rows side by side, and no panels: 32 columns of them are unpacked to int16, meet up to eight tokens, and are forgotten. A register
+// is eight or sixteen columns of one row, or one number of each row. Where a tile has fewer rows the last one stands for the others.
+enum { LLM__WASM_ROWS = 4 };
+typedef struct llm__wasm_rows { const uint8_t *at[LLM__WASM_ROWS]; } llm__wasm_rows;
+typedef struct llm__wasm_pair { v128_t lo, hi; } llm__wasm_pair;             // columns 0..15 and 16..31 as bytes, zero subtracted
+
+// What one stored block of four rows has besides its integers, and what 32 columns of it have. sub, mn: byte k of lane r of word i is small
+// scale 4 * i + k of row r.
+typedef struct llm__wasm_scales { v128_t d, m, sub[4], mn[4]; } llm__wasm_scales;
+typedef struct llm__wasm_group { v128_t s, t, sub0, sub1, mn0, mn1; } llm__wasm_group;
+
+typedef llm__wasm_pair (*llm__wasm_pair_fn)(const uint8_t *w, uint32_t j);
+typedef void (*llm__wasm_scales_fn)(const llm__wasm_rows *w, llm__wasm_scales *s);
+typedef llm__wasm_group (*llm__wasm_group_fn)(const llm__wasm_scales *s, uint32_t j);
+
+// What a type is made of; every field is a constant where the kernels are instantiated.
+typedef struct llm__wasm_type {
+    bool minima, halved;                        // halved: each 16 columns have their own small scale
+    uint32_t block_bytes, groups;               // groups of 32 in a block
+    llm__wasm_pair_fn pair;
+    llm__wasm_scales_fn scales;
+    llm__wasm_group_fn group;
+} llm__wasm_type;
+
+// ---- unpacking: the integers of 32 columns of one row ----
+
+LLM__WASM_INLINE v128_t llm__wasm_bytes(int value) { return wasm_i8x16_splat((int8_t)value); }
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_minus(llm__wasm_pair p, int zero) {
+    p.lo = wasm_i8x16_sub(p.lo, llm__wasm_bytes(zero));
+    p.hi = wasm_i8x16_sub(p.hi, llm__wasm_bytes(zero));
+    return p;
+}
+// 16 fields, `shift` bits up in their bytes; what comes in from the neighbour falls to the mask.
+LLM__WASM_INLINE v128_t llm__wasm_field(const uint8_t *p, uint32_t shift, int mask) {
+    return wasm_v128_and(wasm_u16x8_shr(wasm_v128_load(p), (int32_t)shift), llm__wasm_bytes(mask));
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_fields(const uint8_t *p, uint32_t shift, int mask) {
+    llm__wasm_pair r;
+    r.lo = llm__wasm_field(p, shift, mask);
+    r.hi = llm__wasm_field(p + 16, shift, mask);
+    return r;
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_nibbles(const uint8_t *p) {
+    llm__wasm_pair r;
+    r.lo = llm__wasm_field(p, 0, 15);
+    r.hi = llm__wasm_field(p, 4, 15);
+    return r;
+}
+// Upper bits, `shift` bits further up: they do not reach the next byte.
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_with(llm__wasm_pair p, llm__wasm_pair upper, int shift) {
+    p.lo = wasm_v128_or(p.lo, wasm_i16x8_shl(upper.lo, shift));
+    p.hi = wasm_v128_or(p.hi, wasm_i16x8_shl(upper.hi, shift));
+    return p;
+}
+// Bit k of four bytes belongs to column k; it is worth 16.
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_fifths(llm__wasm_pair p, const uint8_t *bits) {
+    const v128_t bit = wasm_u64x2_const_splat(0x8040201008040201ull), sixteen = llm__wasm_bytes(16);
+    const v128_t word = wasm_v128_load32_splat(bits);
+    const v128_t lo = wasm_i8x16_shuffle(word, word, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    const v128_t hi = wasm_i8x16_shuffle(word, word, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
+    p.lo = wasm_v128_or(p.lo, wasm_v128_and(wasm_i8x16_eq(wasm_v128_and(lo, bit), bit), sixteen));
+    p.hi = wasm_v128_or(p.hi, wasm_v128_and(wasm_i8x16_eq(wasm_v128_and(hi, bit), bit), sixteen));
+    return p;
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q4_0(const uint8_t *w, uint32_t j) {
+    (void)j;
+    return llm__wasm_minus(llm__wasm_nibbles(w + 2), 8);
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q4_1(const uint8_t *w, uint32_t j) {
+    (void)j;
+    return llm__wasm_nibbles(w + 4);
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q5_0(const uint8_t *w, uint32_t j) {
+    (void)j;
+    return llm__wasm_minus(llm__wasm_fifths(llm__wasm_nibbles(w + 6), w + 2), 16);
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q5_1(const uint8_t *w, uint32_t j) {
+    (void)j;
+    return llm__wasm_fifths(llm__wasm_nibbles(w + 8), w + 4);
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q8_0(const uint8_t *w, uint32_t j) {
+    llm__wasm_pair p;
+    (void)j;
+    p.lo = wasm_v128_load(w + 2);
+    p.hi = wasm_v128_load(w + 18);
+    return p;
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q2_k(const uint8_t *w, uint32_t j) { return llm__wasm_fields(w + 16 + j / 4 * 32, j % 4 * 2, 3); }
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q3_k(const uint8_t *w, uint32_t j) {
+    return llm__wasm_minus(llm__wasm_with(llm__wasm_fields(w + 32 + j / 4 * 32, j % 4 * 2, 3), llm__wasm_fields(w, j, 1), 2), 4);
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q4_k(const uint8_t *w, uint32_t j) {
+    return llm__wasm_fields(w + 16 + j / 2 * 32, j % 2 * 4, 15);
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q5_k(const uint8_t *w, uint32_t j) {
+    return llm__wasm_with(llm__wasm_fields(w + 48 + j / 2 * 32, j % 2 * 4, 15), llm__wasm_fields(w + 16, j, 1), 4);
+}
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_q6_k(const uint8_t *w, uint32_t j) {
+    const llm__wasm_pair low = llm__wasm_fields(w + j / 4 * 64 + j % 2 * 32, j % 4 / 2 * 4, 15);
+    return llm__wasm_minus(llm__wasm_with(low, llm__wasm_fields(w + 128 + j / 4 * 32, j % 4 * 2, 3), 4), 32);
+}
+
+// ---- scales of four rows ----
+
+LLM__WASM_INLINE v128_t llm__wasm_words(const llm__wasm_rows *w, size_t at) {
+    return wasm_u32x4_make(llm__le32(w->at[0] + at), llm__le32(w->at[1] + at), llm__le32(w->at[2] + at), llm__le32(w->at[3] + at));
+}
+LLM__WASM_INLINE v128_t llm__wasm_halves(const llm__wasm_rows *w, size_t at) {
+    return llm__v4_of_f16_wasm(wasm_u32x4_make(llm__le16(w->at[0] + at), llm__le16(w->at[1] + at),
+                                               llm__le16(w->at[2] + at), llm__le16(w->at[3] + at)));
+}
+LLM__WASM_INLINE void llm__wasm_head(const llm__wasm_rows *w, llm__wasm_scales *s) {
+    s->d = s->m = llm__wasm_halves(w, 0);                                   // no minima: defined, not used
+}
+LLM__WASM_INLINE void llm__wasm_two_f16(v128_t words, llm__wasm_scales *s) {
+    s->d = llm__v4_of_f16_wasm(wasm_v128_and(words, wasm_i32x4_const_splat(0xffff)));
+    s->m = llm__v4_of_f16_wasm(wasm_u32x4_shr(words, 16));
+}
+LLM__WASM_INLINE void llm__wasm_head_min(const llm__wasm_rows *w, llm__wasm_scales *s) { llm__wasm_two_f16(llm__wasm_words(w, 0), s); }
+// 16 bytes of each row -> four words of which each lane is a row.
+LLM__WASM_INLINE void llm__wasm_turned(const llm__wasm_rows *w, size_t at, v128_t to[4]) {
+    const v128_t a = wasm_v128_load(w->at[0] + at), b = wasm_v128_load(w->at[1] + at);
+    const v128_t c = wasm_v128_load(w->at[2] + at), d = wasm_v128_load(w->at[3] + at);
+    const v128_t ab0 = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), ab2 = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
+    const v128_t cd0 = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5), cd2 = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+    to[0] = wasm_i64x2_shuffle(ab0, cd0, 0, 2); to[1] = wasm_i64x2_shuffle(ab0, cd0, 1, 3);
+    to[2] = wasm_i64x2_shuffle(ab2, cd2, 0, 2); to[3] = wasm_i64x2_shuffle(ab2, cd2, 1, 3);
+}
+// Bits of each byte, moved down and kept where the mask is.
+LLM__WASM_INLINE v128_t llm__wasm_low(v128_t v, int shift, int mask) {
+    return wasm_v128_and(wasm_u32x4_shr(v, shift), llm__wasm_bytes(mask));
+}
+// Four bits at the bottom of each byte, two above them.
+LLM__WASM_INLINE v128_t llm__wasm_six(v128_t low, v128_t high) { return wasm_v128_or(low, wasm_i32x4_shl(high, 4)); }
+
+// d, dmin and the twelve bytes of llm__scale_min_k4 are the first 16.
+LLM__WASM_INLINE void llm__wasm_super_k4(const llm__wasm_rows *w, llm__wasm_scales *s) {
+    v128_t v[4];
+    llm__wasm_turned(w, 0, v);
+    llm__wasm_two_f16(v[0], s);
+    s->m = wasm_f32x4_neg(s->m);
+    s->sub[0] = llm__wasm_low(v[1], 0, 63);
+    s->mn[0] = llm__wasm_low(v[2], 0, 63);
+    s->sub[1] = llm__wasm_six(llm__wasm_low(v[3], 0, 15), llm__wasm_low(v[1], 6, 3));
+    s->mn[1] = llm__wasm_six(llm__wasm_low(v[3], 4, 15), llm__wasm_low(v[2], 6, 3));
+}
+LLM__WASM_INLINE void llm__wasm_super_q2_k(const llm__wasm_rows *w, llm__wasm_scales *s) {
+    v128_t v[4];
+    uint32_t i;
+    llm__wasm_turned(w, 0, v);
+    llm__wasm_two_f16(llm__wasm_words(w, 80), s);
+    s->m = wasm_f32x4_neg(s->m);
+    for (i = 0; i < 4; i++) {
+        s->sub[i] = llm__wasm_low(v[i], 0, 15);
+        s->mn[i] = llm__wasm_low(v[i], 4, 15);
+    }
+}
+// The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
+LLM__WASM_INLINE void llm__wasm_super_q3_k(const llm__wasm_rows *w, llm__wasm_scales *s) {
+    const v128_t a = llm__wasm_words(w, 96), b = llm__wasm_words(w, 100), c = llm__wasm_words(w, 104);
+    uint32_t i;
+    s->d = s->m = llm__wasm_halves(w, 108);
+    s->sub[0] = llm__wasm_six(llm__wasm_low(a, 0, 15), llm__wasm_low(c, 0, 3));
+    s->sub[1] = llm__wasm_six(llm__wasm_low(b, 0, 15), llm__wasm_low(c, 2, 3));
+    s->sub[2] = llm__wasm_six(llm__wasm_low(a, 4, 15), llm__wasm_low(c, 4, 3));
+    s->sub[3] = llm__wasm_six(llm__wasm_low(b, 4, 15), llm__wasm_low(c, 6, 3));
+    for (i = 0; i < 4; i++) s->sub[i] = wasm_i8x16_sub(s->sub[i], llm__wasm_bytes(32));
+}
+LLM__WASM_INLINE void llm__wasm_super_q6_k(const llm__wasm_rows *w, llm__wasm_scales *s) {
+    llm__wasm_turned(w, 192, s->sub);
+    s->d = s->m = llm__wasm_halves(w, 208);
+}
+
+// Small scale i of four rows.
+LLM__WASM_INLINE v128_t llm__wasm_small(const v128_t *words, uint32_t i) {
+    return wasm_i32x4_shr(wasm_i32x4_shl(words[i / 4], (int32_t)(24 - i % 4 * 8)), 24);
+}
+LLM__WASM_INLINE llm__wasm_group llm__wasm_whole(const llm__wasm_scales *s, uint32_t j) {            // the block is the group
+    llm__wasm_group g;
+    (void)j;
+    g.s = s->d; g.t = s->m;
+    g.sub0 = g.sub1 = g.mn0 = g.mn1 = wasm_i32x4_const_splat(1);
+    return g;
+}
+LLM__WASM_INLINE llm__wasm_group llm__wasm_scaled(const llm__wasm_scales *s, uint32_t j) {           // scale and minimum times six bits
+    llm__wasm_group g = llm__wasm_whole(s, j);
+    g.s = wasm_f32x4_mul(s->d, wasm_f32x4_convert_i32x4(llm__wasm_small(s->sub, j)));
+    g.t = wasm_f32x4_mul(s->m, wasm_f32x4_convert_i32x4(llm__wasm_small(s->mn, j)));
+    return g;
+}
+LLM__WASM_INLINE llm__wasm_group llm__wasm_halved(const llm__wasm_scales *s, uint32_t j) {
+    llm__wasm_group g = llm__wasm_whole(s, j);
+    g.sub0 = llm__wasm_small(s->sub, 2 * j);
+    g.sub1 = llm__wasm_small(s->sub, 2 * j + 1);
+    return g;
+}
+LLM__WASM_INLINE llm__wasm_group llm__wasm_halved_min(const llm__wasm_scales *s, uint32_t j) {       // sub-minima, too
+    llm__wasm_group g = llm__wasm_halved(s, j);
+    g.mn0 = llm__wasm_small(s->mn, 2 * j);
+    g.mn1 = llm__wasm_small(s->mn, 2 * j + 1);
+    return g;
+}
+
+// ---- the dots ----
+
+LLM__WASM_INLINE llm__wasm_row llm__wasm_widen(llm__wasm_pair p) {
+    llm__wasm_row r;
+    r.k0 = wasm_i16x8_extend_low_i8x16(p.lo);  r.k8 = wasm_i16x8_extend_high_i8x16(p.lo);
+    r.k16 = wasm_i16x8_extend_low_i8x16(p.hi); r.k24 = wasm_i16x8_extend_high_i8x16(p.hi);
+    return r;
+}
+typedef struct llm__wasm_four { llm__wasm_row r0, r1, r2, r3; } llm__wasm_four;
+
+LLM__WASM_INLINE v128_t llm__wasm_firsts(const llm__wasm_four *w, llm__wasm_row x) {
+    return llm__wasm_fold(llm__wasm_first(w->r0, x), llm__wasm_first(w->r1, x), llm__wasm_first(w->r2, x), llm__wasm_first(w->r3, x));
+}
+LLM__WASM_INLINE v128_t llm__wasm_seconds(const llm__wasm_four *w, llm__wasm_row x) {
+    return llm__wasm_fold(llm__wasm_second(w->r0, x), llm__wasm_second(w->r1, x), llm__wasm_second(w->r2, x), llm__wasm_second(w->r3, x));
+}
+LLM__WASM_INLINE v128_t llm__wasm_boths(const llm__wasm_four *w, llm__wasm_row x) {
+    return llm__wasm_fold(llm__wasm_both(w->r0, x), llm__wasm_both(w->r1, x), llm__wasm_both(w->r2, x), llm__wasm_both(w->r3, x));
+}
+LLM__WASM_INLINE v128_t llm__wasm_add_term(v128_t acc, v128_t s, float da, v128_t sum) {
+    return llm__v4_fma_wasm(wasm_f32x4_mul(s, wasm_f32x4_splat(da)), wasm_f32x4_convert_i32x4(sum), acc);
+}
+// One term of N4 for four rows and group b of a token.
+LLM__WASM_INLINE v128_t llm__wasm_add_block(bool minima, bool halved, v128_t acc, const llm__wasm_four *w, const llm__wasm_group *g,
+                                            const llm__acts *x, size_t b) {
+    const int16_t first = x->s16[2 * b], second = x->s16[2 * b + 1];
+    const llm__wasm_row a = llm__wasm_row_at(x->q + b * 32);
+    acc = llm__wasm_add_term(acc, g->s, x->d[b], !halved ? llm__wasm_boths(w, a) :
+                             wasm_i32x4_add(wasm_i32x4_mul(llm__wasm_firsts(w, a), g->sub0),
+                                            wasm_i32x4_mul(llm__wasm_seconds(w, a), g->sub1)));
+    if (!minima) return acc;
+    return llm__wasm_add_term(acc, g->t, x->d[b], !halved ? wasm_i32x4_splat(first + second) :
+                              wasm_i32x4_add(wasm_i32x4_mul(g->mn0, wasm_i32x4_splat(first)),
+                                             wasm_i32x4_mul(g->mn1, wasm_i32x4_splat(second))));
+}
+
+// A term for each half, whose scales are s and t.
+LLM__WASM_INLINE v128_t llm__wasm_add_halves(v128_t acc, const llm__wasm_four *w, const llm__wasm_group *g, const llm__acts *x, size_t b) {
+    const llm__wasm_row a = llm__wasm_row_at(x->q + b * 32);
+    acc = llm__wasm_add_term(acc, g->s, x->d[b], wasm_i32x4_mul(llm__wasm_firsts(w, a), g->sub0));
+    return llm__wasm_add_term(acc, g->t, x->d[b], wasm_i32x4_mul(llm__wasm_seconds(w, a), g->sub1));
+}
+
+// ---- four rows x up to eight tokens ----
+
+LLM__WASM_INLINE llm__wasm_rows llm__wasm_rows_at(const llm__tile *t, uint32_t row) {
+    llm__wasm_rows w;
+    uint32_t r;
+    for (r = 0; r < LLM__WASM_ROWS; r++) w.at[r] = t->w + (size_t)LLM__MIN(row + r, t->n_rows - 1) * t->row_bytes;
+    return w;
+}
+LLM__WASM_INLINE void llm__wasm_store(const llm__tile *t, uint32_t token, uint32_t row, v128_t acc) {
+    float *out = t->out + (size_t)token * t->ld + row, part[LLM__WASM_ROWS];
+    if (t->n_rows - row >= LLM__WASM_ROWS) {
+        wasm_v128_store(out, acc);
+        return;
+    }
+    wasm_v128_store(part, acc);
+    memcpy(out, part, (t->n_rows - row) * sizeof *out);
+}
+LLM__WASM_INLINE void llm__wasm_tile4(const llm__wasm_type y, const llm__tile *t, uint32_t row, uint32_t token, uint32_t n) {
+    const uint32_t n_groups = t->x->n / 32;
+    llm__wasm_rows w = llm__wasm_rows_at(t, row);
+    v128_t acc[LLM__TOKENS];
+    uint32_t b, i, j;
+    for (i = 0; i < n; i++) acc[i] = wasm_f32x4_const_splat(0.0f);
+    for (b = 0; b < n_groups; b += y.groups) {
+        llm__wasm_scales scales;
+        y.scales(&w, &scales);
+        for (j = 0; j < y.groups; j++) {
+            const llm__wasm_group g = y.group(&scales, j);
+            llm__wasm_four four;
+            four.r0 = llm__wasm_widen(y.pair(w.at[0], j)); four.r1 = llm__wasm_widen(y.pair(w.at[1], j));
+            four.r2 = llm__wasm_widen(y.pair(w.at[2], j)); four.r3 = llm__wasm_widen(y.pair(w.at[3], j));
+            for (i = 0; i < n; i++)
+                acc[i] = llm__wasm_add_block(y.minima, y.halved, acc[i], &four, &g, t->x, (size_t)(token + i) * n_groups + b + j);
+        }
+        for (i = 0; i < LLM__WASM_ROWS; i++) w.at[i] += y.block_bytes;
+    }
+    for (i = 0; i < n; i++) llm__wasm_store(t, token + i, row, acc[i]);
+}
+// One token by itself stays in registers.
+LLM__WASM_INLINE void llm__wasm_matmul(const llm__wasm_type y, const llm__tile *t) {
+    uint32_t row, token, n;
+    for (token = 0; token < t->n_tokens; token += n) {
+        n = LLM__MIN(t->n_tokens - token, (uint32_t)LLM__TOKENS);
+        for (row = 0; row < t->n_rows; row += LLM__WASM_ROWS) {
+            if (n == 1) llm__wasm_tile4(y, t, row, token, 1);
+            else        llm__wasm_tile4(y, t, row, token, n);
+        }
+    }
+}
+
+// ---- any type: unpacked by its card, once for up to eight tokens ----
+
+#define LLM__WASM_OF_FOUR(make, field) make(c[0].field, c[1].field, c[2].field, c[3].field)
+LLM__WASM_INLINE llm__wasm_group llm__wasm_card_group(const llm__weights32 *c, bool halves) {
+    llm__wasm_group g;
+    g.s = LLM__WASM_OF_FOUR(wasm_f32x4_make, s[0]);
+    g.t = halves ? LLM__WASM_OF_FOUR(wasm_f32x4_make, s[1]) : LLM__WASM_OF_FOUR(wasm_f32x4_make, t);
+    g.sub0 = LLM__WASM_OF_FOUR(wasm_i32x4_make, sub[0]); g.sub1 = LLM__WASM_OF_FOUR(wasm_i32x4_make, sub[1]);
+    g.mn0 = LLM__WASM_OF_FOUR(wasm_i32x4_make, mn[0]);   g.mn1 = LLM__WASM_OF_FOUR(wasm_i32x4_make, mn[1]);
+    return g;
+}
+static void llm__wasm_card4(const llm__type_info *type, const llm__tile *t, uint32_t row, uint32_t token, uint32_t n) {
+    const uint32_t n_groups = t->x->n / 32, per_block = type->block_weights / 32;
+    const llm__wasm_rows w = llm__wasm_rows_at(t, row);
+    v128_t acc[LLM__TOKENS];
+    uint32_t b, i;
+    for (i = 0; i < n; i++) acc[i] = wasm_f32x4_const_splat(0.0f);
+    for (b = 0; b < n_groups; b++) {
+        llm__weights32 c[LLM__WASM_ROWS];
+        llm__wasm_four four;
+        llm__wasm_group g;
+        for (i = 0; i < LLM__WASM_ROWS; i++) type->unpack(w.at[i] + (size_t)(b / per_block) * type->block_bytes, b % per_block, &c[i]);
+        four.r0 = llm__wasm_row_at(c[0].q); four.r1 = llm__wasm_row_at(c[1].q);
+        four.r2 = llm__wasm_row_at(c[2].q); four.r3 = llm__wasm_row_at(c[3].q);
+        g = llm__wasm_card_group(c, type->halves);
+        for (i = 0; i < n; i++) {
+            const size_t at = (size_t)(token + i) * n_groups + b;
+            acc[i] = type->halves ? llm__wasm_add_halves(acc[i], &four, &g, t->x, at)
+                                  : llm__wasm_add_block(type->minima, true, acc[i], &four, &g, t->x, at);
+        }
+    }
+    for (i = 0; i < n; i++) llm__wasm_store(t, token + i, row, acc[i]);
+}
+static void llm__wasm_card(const llm__tile *t, int type) {
+    uint32_t row, token;
+    for (token = 0; token < t->n_tokens; token += LLM__TOKENS)
+        for (row = 0; row < t->n_rows; row += LLM__WASM_ROWS)
+            llm__wasm_card4(&llm__types[type], t, row, token, LLM__MIN(t->n_tokens - token, (uint32_t)LLM__TOKENS));
+}
+
+// ---- the overlay ----
+
+#define LLM__X(name, gguf, weights, block, terms) static void block##_card_wasm(const llm__tile *t) { llm__wasm_card(t, LLM__##name); }
+LLM__BLOCK_FORMATS(LLM__X)
+#undef LLM__X
+
+//    name         groups   scales of a block  of a group
+#define LLM__WASM_FORMATS(X)                             \
+    X(Q4_0, q4_0,  1, ONE,  head,        whole)          \
+    X(Q4_1, q4_1,  1, ONE,  head_min,    whole)          \
+    X(Q5_0, q5_0,  1, ONE,  head,        whole)          \
+    X(Q5_1, q5_1,  1, ONE,  head_min,    whole)          \
+    X(Q8_0, q8_0,  1, ONE,  head,        whole)          \
+    X(Q2_K, q2_k,  8, TWO,  super_q2_k,  halved_min)     \
+    X(Q3_K, q3_k,  8, TWO,  super_q3_k,  halved)         \
+    X(Q4_K, q4_k,  8, ONE,  super_k4,    scaled)         \
+    X(Q5_K, q5_k,  8, ONE,  super_k4,    scaled)         \
+    X(Q6_K, q6_k,  8, TWO,  super_q6_k,  halved)
+
+enum { LLM__WASM_ONE, LLM__WASM_TWO };           // sums of 32 columns, or of each half of them
+
+#define LLM__X(NAME, name, groups_, sums, scales_, group_)                                                   \
+    static void llm__matmul_##name##_wasm(const llm__tile *t) {                                              \
+        llm__wasm_type y;                                                                                    \
+        y.minima = llm__types[LLM__##NAME].minima; y.halved = LLM__WASM_##sums == LLM__WASM_TWO;             \
+        y.block_bytes = sizeof(llm__##name); y.groups = groups_;                                             \
+        y.pair = llm__wasm_##name; y.scales = llm__wasm_##scales_; y.group = llm__wasm_##group_;             \
+        llm__wasm_matmul(y, t);                                                                              \
+    }
+LLM__WASM_FORMATS(LLM__X)
+#undef LLM__X
+
+static void llm__kernels_wasm(llm__kernels *k) {
+    int type;
+    llm__vectors_wasm(&k->v);
+    k->rows_at_once = LLM__WASM_ROWS;
+    for (type = 0; type < LLM__TYPE_COUNT; type++) k->accelerated[type] = true;
+#define LLM__X(name, gguf, weights, block, terms) k->decode[LLM__##name] = k->prefill[LLM__##name] = block##_card_wasm;
+    LLM__BLOCK_FORMATS(LLM__X)
+#undef LLM__X
+#define LLM__X(NAME, name, groups, sums, scales, group) k->decode[LLM__##NAME] = k->prefill[LLM__##NAME] = llm__matmul_##name##_wasm;
+    LLM__WASM_FORMATS(LLM__X)
+#undef LLM__X
+}
+#endif
+
 // ---- which of them ---------------------------------------------------------------------------------------------------------
 
 // Scratch per worker for a matrix of n_cols columns, enough for every instruction set; 64-byte aligned.
@@ -9235,6 +9923,7 @@ static bool llm__isa_compiled(llm_isa isa) {
     case LLM_ISA_AVX_VNNI:     return LLM__HAS_AVX_VNNI;
     case LLM_ISA_AVX512_VNNI:  return LLM__HAS_AVX512;
     case LLM_ISA_NEON: case LLM_ISA_NEON_DOTPROD: case LLM_ISA_NEON_I8MM: return LLM__HAS_NEON;
+    case LLM_ISA_WASM128:      return LLM__HAS_WASM128;
     default:                   return false;
     }
 }
@@ -9302,6 +9991,7 @@ static bool llm__isa_on(const llm__cpu *cpu, llm_isa isa) {
     case LLM_ISA_NEON:         return LLM__ARM64;
     case LLM_ISA_NEON_DOTPROD: return cpu->dotprod;
     case LLM_ISA_NEON_I8MM:    return cpu->i8mm;
+    case LLM_ISA_WASM128:      return LLM__HAS_WASM128;
     default:                   return false;
     }
 }
@@ -9313,7 +10003,7 @@ static bool llm__isa_on_cpu(llm_isa isa) {
 // The best first.
 static llm_isa llm__isa_best(const llm__cpu *cpu, bool compiled) {
     static const llm_isa order[] = { LLM_ISA_AVX512_VNNI, LLM_ISA_AVX_VNNI, LLM_ISA_AVX2, LLM_ISA_NEON_I8MM, LLM_ISA_NEON_DOTPROD,
-                                     LLM_ISA_NEON };
+                                     LLM_ISA_NEON, LLM_ISA_WASM128 };
     size_t i;
     for (i = 0; i < LLM__COUNT(order); i++)
         if ((!compiled || llm__isa_compiled(order[i])) && llm__isa_on(cpu, order[i])) return order[i];
@@ -9334,6 +10024,9 @@ static void llm__kernels_read_widest(llm__kernels *k, const llm__cpu *cpu) {
 #if LLM__HAS_NEON
     llm__vectors_neon(&v);
 #endif
+#if LLM__HAS_WASM128
+    llm__vectors_wasm(&v);
+#endif
     k->v.read = v.read;
 }
 
@@ -9344,7 +10037,7 @@ static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *
     if (!llm__isa_compiled(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not part of this build", llm__isa_name(isa));
     if (!llm__isa_on(&cpu, isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
     k->isa = isa;
-    k->sides = isa != LLM_ISA_SCALAR;
+    k->sides = isa != LLM_ISA_SCALAR && isa != LLM_ISA_WASM128;
     llm__kernels_scalar(k);
 #if LLM__HAS_AVX2
     if (isa != LLM_ISA_SCALAR) llm__kernels_avx2(k);
@@ -9360,6 +10053,9 @@ static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *
     if (isa == LLM_ISA_NEON) llm__kernels_neon(k);
     if (isa == LLM_ISA_NEON_DOTPROD) llm__kernels_neon_dotprod(k);
     if (isa == LLM_ISA_NEON_I8MM) llm__kernels_neon_i8mm(k);
+#endif
+#if LLM__HAS_WASM128
+    if (isa == LLM_ISA_WASM128) llm__kernels_wasm(k);
 #endif
     llm__kernels_floats(k);
     llm__kernels_read_widest(k, &cpu);

@@ -276,6 +276,11 @@ static void words(void) {
     CHECK_EQ(llm_isa_usable(LLM_ISA_NEON), 1);
     CHECK_EQ(llm_isa_usable(LLM_ISA_AVX2), 0);
 #endif
+#if LLM__HAS_WASM128
+    CHECK_EQ(llm_isa_usable(LLM_ISA_WASM128), 1);
+#else
+    CHECK_EQ(llm_isa_usable(LLM_ISA_WASM128), 0);
+#endif
 }
 
 //------------------------------------------------------------------------------------------------------------------------------

@@ -591,6 +591,34 @@ static void test_kernels(const llm__vectors *v) {
 
 //---- halves --------------------------------------------------------------------------------------------------------------------
 
+// x*y + z lies so near the middle between two floats that it is rounded onto it in double, and from there to the wrong side: next to
+// normal numbers, to subnormal ones, and to infinity. The right bits were computed with exact fractions (Python). One lane in sixteen, at every
+// place, among sums that round like any other.
+static void test_one_rounding(const llm__vectors *v) {
+    static const uint32_t cases[10][4] = {                          // x, y, z, x*y + z
+        { 0x37810100u, 0x46fe0200u, 0x4b000000u, 0x4b000001u }, { 0x3efffe00u, 0x3f800100u, 0x4b000001u, 0x4b000001u },
+        { 0xbefffe00u, 0x3f800100u, 0x4b000001u, 0x4b000001u }, { 0x3efffe00u, 0x3f800100u, 0x4b7fffffu, 0x4b7fffffu },
+        { 0xbefffe00u, 0x3f800100u, 0x4b7fffffu, 0x4b7fffffu }, { 0x37810100u, 0x46fe0200u, 0x4b7ffffeu, 0x4b7fffffu },
+        { 0xb7810100u, 0x46fe0200u, 0x4b7ffffeu, 0x4b7ffffdu }, { 0x19fffff0u, 0x1a000008u, 0x00080001u, 0x00080001u },
+        { 0x99fffff0u, 0x1a000008u, 0x00080001u, 0x00080001u }, { 0x597ffe00u, 0x59000100u, 0x7f7fffffu, 0x7f7fffffu },
+    };
+    size_t c, at, i, sign;
+    SECTION("one rounding");
+    for (c = 0; c < LLM__COUNT(cases); c++)
+        for (sign = 0; sign < 2; sign++)
+            for (at = 0; at < 16; at++) {
+                const uint32_t minus = sign ? 0x80000000u : 0u;
+                const float s = llm__bits_f32(cases[c][0] ^ minus);
+                float x[16], y[16];
+                for (i = 0; i < 16; i++) { x[i] = 0.1f + (float)i; y[i] = 0.7f - (float)i; }
+                x[at] = llm__bits_f32(cases[c][1]);
+                y[at] = llm__bits_f32(cases[c][2] ^ minus);
+                CHECK_EQ(llm__f32_bits(llm__fma(s, x[at], y[at])), cases[c][3] ^ minus);
+                v->add_scaled(y, x, s, 16);
+                CHECK_EQ(llm__f32_bits(y[at]), cases[c][3] ^ minus);
+            }
+}
+
 static void test_halves(const llm__vectors *v) {
     uint16_t *h = (uint16_t *)malloc(65536 * sizeof *h);
     float *x = (float *)malloc(65536 * sizeof *x);
@@ -1005,7 +1033,7 @@ static void test_read_happens(const llm__vectors *v) {
 
 int main(int argc, char **argv) {
     const llm__fpenv env = llm__fp_enter();                         // a program linked with -ffast-math starts with FTZ set
-    static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON };
+    static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON, LLM_ISA_WASM128 };
     size_t i;
     test_pow();
     test_turns();
@@ -1020,7 +1048,7 @@ int main(int argc, char **argv) {
             continue;
         }
         SECTION(llm__isa_name(isas[i]));
-        test_kernels(&k.v); test_halves(&k.v); test_matmul(&k.v); test_attention(&k.v); test_to_q8(&k.v); test_read_happens(&k.v);
+        test_kernels(&k.v); test_one_rounding(&k.v); test_halves(&k.v); test_matmul(&k.v); test_attention(&k.v); test_to_q8(&k.v); test_read_happens(&k.v);
     }
     llm__fp_leave(env);
     return test_done();
