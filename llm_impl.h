@@ -443,8 +443,8 @@ static float llm__fma(float a, float b, float c) {
     X(LLM_BAD_GRAMMAR,  "the grammar is not understood")
 
 // Formatting for sentences: %s char*, %v llm__str*, %u uint32_t, %U uint64_t, %d int, %x uint32_t, %X uint64_t in 16 hexadecimal digits,
-// %f double with one decimal, %B uint64_t bytes as a size, %K likewise where 0 is unknown, %%. Bytes that are not printable ASCII and not
-// part of valid-looking UTF-8 come out as '?', so that a hostile name cannot play with a terminal.
+// %f double with one decimal, %B uint64_t bytes as a size, %K likewise where 0 is unknown, %%. Controls and bytes that are no UTF-8 come
+// out as '?', so that a hostile name cannot play with a terminal and a sentence is text in any program.
 typedef struct llm__text { char *p; size_t n, cap; } llm__text;        // n may exceed cap: the length needed
 
 static void llm__text_byte(llm__text *t, char c) {
@@ -455,9 +455,25 @@ static void llm__text_bytes(llm__text *t, const char *s, size_t n) {
     if (t->n < t->cap) memcpy(t->p + t->n, s, LLM__MIN(n, t->cap - t->n));
     t->n += n;
 }
-static void llm__text_visible(llm__text *t, llm__str s) {
+// How many bytes the visible character at p has: 0 if it is a control (those of U+0080 too: a lone byte or two to some terminals) or no UTF-8.
+static size_t llm__text_char(const uint8_t *p, size_t n) {
+    const uint8_t lead = p[0];
+    const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
     size_t i;
-    for (i = 0; i < s.n; i++) llm__text_byte(t, (uint8_t)s.p[i] < 32 || s.p[i] == 127 ? '?' : s.p[i]);
+    if (lead < 0x80) return lead >= 32 && lead != 127;
+    if (!length || length > n) return 0;
+    for (i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if ((lead == 0xe0 || lead == 0xc2) && p[1] < 0xa0) return 0;
+    return (lead == 0xed && p[1] >= 0xa0) || (lead == 0xf0 && p[1] < 0x90) || (lead == 0xf4 && p[1] >= 0x90) ? 0 : length;
+}
+static void llm__text_visible(llm__text *t, llm__str s) {
+    size_t i, n;
+    for (i = 0; i < s.n; i += LLM__MAX(n, 1)) {
+        n = llm__text_char((const uint8_t *)s.p + i, s.n - i);
+        if (n) llm__text_bytes(t, s.p + i, n);
+        else llm__text_byte(t, '?');
+    }
 }
 static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
     char digits[20];
@@ -11004,6 +11020,10 @@ static llm_result llm__net_bind(llm__net *net, const llm__heap *heap, const llm_
     llm__bind_ropes(&b);
     window = net->arch->period ? llm__bind_u32(&b, "attention.sliding_window", net->arch->window) : 0;
     window = LLM__MIN(window, 0x7fffffffu);
+    // A layer has tensors: a count that no file of this size can mean asks for no memory.
+    if (b.result == LLM_OK && net->n_layer > g->n_tensors)
+        llm__bind_fail(&b, LLM_BAD_FILE, "key '%s.block_count' is %u, and the file has %u tensors", net->arch->name, net->n_layer,
+                       g->n_tensors);
     if (b.result == LLM_OK) {
         net->layers = (llm__layer *)llm__alloc_zero(heap, net->n_layer, sizeof(llm__layer));
         if (!net->layers) b.result = llm__fail(err, LLM_NO_MEMORY, "no memory for %u layers", net->n_layer);
