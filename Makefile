@@ -79,6 +79,24 @@ $(BUILD)/single/llm.h: tools/amalgamate.sh $(LIBRARY)
 	@mv $@.part $@
 	@echo "wrote $@"
 
+# The page of examples/web, from a module and plain files: `make web && python3 -m http.server -d build/web`. Debian's emscripten has its
+# parser where only Debian's node looks.
+EMCC    = NODE_PATH=$${NODE_PATH:-/usr/share/nodejs} emcc
+WASM    = -msimd128 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=1MB
+PAGE    = $(addprefix $(BUILD)/web/,index.html icon.svg page.css page.js worker.js tiny.gguf llm.wasm)
+web: $(PAGE)
+	@echo "python3 -m http.server -d $(BUILD)/web"
+$(BUILD)/web/%: examples/web/%
+	@mkdir -p $(BUILD)/web
+	cp $< $@
+$(BUILD)/web/%: examples/tiny/%
+	@mkdir -p $(BUILD)/web
+	cp $< $@
+$(BUILD)/web/llm.wasm: examples/web/web.c $(LIBRARY)
+	@mkdir -p $(BUILD)/web
+	$(EMCC) $(STD) $(WARN) $(CFLAGS) $(WASM) -I. $< -o $@ -sSTANDALONE_WASM --no-entry -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0
+.PHONY: web
+
 clean:
 	rm -rf $(BUILD)
 

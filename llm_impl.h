@@ -9555,7 +9555,7 @@ LLM__WASM_INLINE llm__wasm_pair llm__wasm_minus(llm__wasm_pair p, int zero) {
 }
 // 16 fields, `shift` bits up in their bytes; what comes in from the neighbour falls to the mask.
 LLM__WASM_INLINE v128_t llm__wasm_field(const uint8_t *p, uint32_t shift, int mask) {
-    return wasm_v128_and(wasm_u16x8_shr(wasm_v128_load(p), (int32_t)shift), llm__wasm_bytes(mask));
+    return wasm_v128_and(wasm_u16x8_shr(wasm_v128_load(p), shift), llm__wasm_bytes(mask));
 }
 LLM__WASM_INLINE llm__wasm_pair llm__wasm_fields(const uint8_t *p, uint32_t shift, int mask) {
     llm__wasm_pair r;
@@ -9570,7 +9570,7 @@ LLM__WASM_INLINE llm__wasm_pair llm__wasm_nibbles(const uint8_t *p) {
     return r;
 }
 // Upper bits, `shift` bits further up: they do not reach the next byte.
-LLM__WASM_INLINE llm__wasm_pair llm__wasm_with(llm__wasm_pair p, llm__wasm_pair upper, int shift) {
+LLM__WASM_INLINE llm__wasm_pair llm__wasm_with(llm__wasm_pair p, llm__wasm_pair upper, uint32_t shift) {
     p.lo = wasm_v128_or(p.lo, wasm_i16x8_shl(upper.lo, shift));
     p.hi = wasm_v128_or(p.hi, wasm_i16x8_shl(upper.hi, shift));
     return p;
@@ -9650,7 +9650,7 @@ LLM__WASM_INLINE void llm__wasm_turned(const llm__wasm_rows *w, size_t at, v128_
     to[2] = wasm_i64x2_shuffle(ab2, cd2, 0, 2); to[3] = wasm_i64x2_shuffle(ab2, cd2, 1, 3);
 }
 // Bits of each byte, moved down and kept where the mask is.
-LLM__WASM_INLINE v128_t llm__wasm_low(v128_t v, int shift, int mask) {
+LLM__WASM_INLINE v128_t llm__wasm_low(v128_t v, uint32_t shift, int mask) {
     return wasm_v128_and(wasm_u32x4_shr(v, shift), llm__wasm_bytes(mask));
 }
 // Four bits at the bottom of each byte, two above them.
@@ -9696,7 +9696,7 @@ LLM__WASM_INLINE void llm__wasm_super_q6_k(const llm__wasm_rows *w, llm__wasm_sc
 
 // Small scale i of four rows.
 LLM__WASM_INLINE v128_t llm__wasm_small(const v128_t *words, uint32_t i) {
-    return wasm_i32x4_shr(wasm_i32x4_shl(words[i / 4], (int32_t)(24 - i % 4 * 8)), 24);
+    return wasm_i32x4_shr(wasm_i32x4_shl(words[i / 4], 24 - i % 4 * 8), 24);
 }
 LLM__WASM_INLINE llm__wasm_group llm__wasm_whole(const llm__wasm_scales *s, uint32_t j) {            // the block is the group
     llm__wasm_group g;
