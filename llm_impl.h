@@ -12312,20 +12312,24 @@ static llm_result llm__vocab_merges(llm__vocab *v, const llm__heap *h, const llm
         llm__vocab_merge_batch(v, i, LLM__MIN(LLM__VOCAB_BATCH, (uint32_t)n - i), &next);
     return LLM_OK;
 }
+static llm_token llm__vocab_byte(const llm__vocab *v, const char *p, size_t n) {
+    const llm_token t = llm__tok_find(v, llm__str_n(p, n));
+    return t >= 0 && (v->attr[t] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN)) ? -1 : t;        // no text makes those, however short
+}
 // The token of each single byte: "<0xAB>", in byte-level vocabularies the character that stands for it.
 static void llm__vocab_bytes(llm__vocab *v) {
     unsigned b;
     for (b = 0; b < 256; b++) {
         char name[8] = "<0x00>", c = (char)b;
         if (v->family == LLM__TOK_BYTES) {
-            v->byte_token[b] = llm__tok_find(v, llm__str_n(name, llm__tok_put_byte(name, (uint8_t)b)));
+            v->byte_token[b] = llm__vocab_byte(v, name, llm__tok_put_byte(name, (uint8_t)b));
             continue;
         }
         name[3] = "0123456789ABCDEF"[b >> 4];
         name[4] = "0123456789ABCDEF"[b & 15];
-        v->byte_token[b] = llm__tok_find(v, llm__str_n(name, 6));
+        v->byte_token[b] = llm__vocab_byte(v, name, 6);
         if (v->byte_token[b] < 0 && v->family == LLM__TOK_SCORES) {
-            v->byte_token[b] = llm__tok_find(v, llm__str_n(&c, 1));
+            v->byte_token[b] = llm__vocab_byte(v, &c, 1);
             if (v->byte_token[b] < 0) v->byte_token[b] = v->special[LLM_UNK];
         }
     }
@@ -12765,6 +12769,7 @@ static void llm__tok_word(llm__tok_work *w, const char *text, uint32_t bytes) {
         s->prev = n ? n - 1 : LLM__TOK_LAST;
         s->next = at + s->n < bytes ? n + 1 : LLM__TOK_LAST;
         s->token = v->family == LLM__TOK_BYTES ? v->byte_token[b] : llm__tok_find(v, llm__str_n(text + at, s->n));
+        if (s->token >= 0 && v->family != LLM__TOK_BYTES && llm__tok_forbidden(v, s->token)) s->token = -1;
     }
     llm__tok_merge_all(w, text, n);
     for (i = 0; i != LLM__TOK_LAST && !w->failed; i = w->sym[i].next) {

@@ -500,6 +500,35 @@ static void test_specials(void) {
     CHECK(!llm__tok_is_eog(&s.v, 99) && !llm__tok_is_eog(&s.v, -1) && !llm__tok_is_eog(&s.v, 0));
     subject_close(&s, &plain_heap);
 }
+// Control tokens of one character or one byte are not made by text either: it comes out as its bytes, or as the unknown token.
+static void test_short_control_tokens(void) {
+    static const char *const models[2] = { "llama", "gemma4" };
+    static file f;
+    static subject s;
+    llm_error e;
+    unsigned i;
+    SECTION("short control tokens");
+    for (i = 0; i < 2; i++) {
+        file_begin(&f);
+        file_string(&f, "tokenizer.ggml.model", models[i]);
+        file_strings(&f, "tokenizer.ggml.tokens", "<unk>~a~#~<0x23>~\xe2\x82\xac~\x83");      // #, the euro sign and the byte 0x83 are control
+        file_types(&f, "213633");
+        if (i == 1) file_strings(&f, "tokenizer.ggml.merges", "a a");
+        else { file_key(&f, "tokenizer.ggml.add_space_prefix", LLM__GGUF_BOOL); put(&f, "", 1); }
+        CHECK_EQ(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e), LLM_OK);
+        CHECK(gives(&s, "a#a", 3, 0, "1 3 1"));
+        CHECK(gives(&s, "a#a", 3, LLM_PARSE_SPECIAL, "1 2 1"));
+        CHECK(gives(&s, "a\xe2\x82\xac", 4, LLM_PARSE_SPECIAL, "1 4"));
+        if (i == 0) CHECK(gives(&s, "a\xe2\x82\xac\x83", 5, 0, "1 0 0 0 0"));
+        subject_close(&s, &plain_heap);
+    }
+    tiny_file(&f, "gpt-2");
+    file_types(&f, "31111111111111");
+    CHECK_EQ(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e), LLM_OK);
+    CHECK(gives(&s, "ab", 2, LLM_PARSE_SPECIAL, "0 1"));
+    CHECK(gives(&s, "bab", 3, 0, "1 1"));
+    subject_close(&s, &plain_heap);
+}
 // The order in which overlapping special tokens are taken: longest first, then leftmost.
 static void test_overlaps(void) {
     static file f;
@@ -916,6 +945,7 @@ int main(void) {
     test_words();
     test_spans();
     test_specials();
+    test_short_control_tokens();
     test_overlaps();
     test_ends();
     test_missing_pre();
