@@ -35,6 +35,11 @@ $(BUILD)/hello: examples/hello.c $(LIBRARY)
 	@mkdir -p $(BUILD)
 	$(COMPILE) examples/hello.c -o $@ $(LDLIBS)
 
+# A model in one static buffer.
+$(BUILD)/arena: examples/arena.c $(LIBRARY)
+	@mkdir -p $(BUILD)
+	$(COMPILE) examples/arena.c -o $@ $(LDLIBS)
+
 # A suite holds the whole implementation and uses a part of it.
 $(BUILD)/tests/%: tests/%.c $(wildcard tests/*.h) $(LIBRARY)
 	@mkdir -p $(BUILD)/tests

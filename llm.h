@@ -77,6 +77,28 @@
      less than 0.5 % of decode: the machine is looked at four times a second at most, tokens below a millisecond are sampled.
      Causes do not multiply: repair the greatest, measure again. `llm doctor` does that, one change at a time.
 
+   ARENA
+     llm_arena makes an allocator inside one buffer of yours, for one model and one context: a board's RAM, a static array. All tables,
+     keys and values, scratch and text lie in it. Only there llm_open reserves: n_ctx is then a size, not a limit.
+         static char ram[1 << 20];
+         machine.allocator = llm_arena(ram, sizeof ram);               // a llm_model_desc; the plan works in the same bytes
+         llm_plan_memory(flash, n_flash, &machine, &talk, &plan, &err);         // plan.arena_bytes: how many it must be
+         machine.allocator = llm_arena(ram, (size_t)plan.arena_bytes);
+         model = llm_load_memory(flash, n_flash, &machine, &err);      // the weights stay where they are
+         ctx   = llm_open(model, &talk, &err);
+     plan.arena_bytes holds for the same file, loaded the same way with the same descs. With so many bytes, at any address, both calls
+     succeed; with one byte less one of them says LLM_NO_MEMORY. After llm_open the context asks for nothing more and no call on it
+     runs out of memory. Instead there are limits, which llm_say and llm_feed observe at once:
+       - messages of 8 bytes for each position of n_ctx and 256 more, roles and a NUL for each text included, one message for each
+         four positions and four more; as many bytes of fed text; and all of it together no more than n_ctx tokens. What passes that
+         is LLM_CONTEXT_FULL, and all is as it was. An answer that is longer stays in the context as raw tokens.
+       - llm_set_sampling takes settings that need no more than llm_open's, llm_set_stop strings that need no more than llm_open's or
+         than six of 32 bytes; else LLM_NO_MEMORY. llm_probe needs memory that is not there. llm_trim gives nothing back.
+     llm_tokenize and llm_render_chat work in what the buffer has beyond arena_bytes, if it has.
+     A block that is given back makes room if it is the last one, and when none is left the buffer is as new: after llm_close another
+     context may be opened, after llm_unload or a load that was refused another model loaded. Nothing needs a lock but the calls that
+     use the allocator: load, open, close, unload, tokenize and render must not run at the same time.
+
    ERRORS
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
      failing one of llm_load as it is when the model is NULL). Functions on a context return an llm_result, or NULL / LLM_FAILED
@@ -98,8 +120,8 @@
      LLM_API             what stands before each public function                     (default: extern, "C" in C++)
      LLM_MALLOC(bytes), LLM_FREE(p)   instead of malloc and free; both or neither. llm_model_desc.allocator goes before them
      LLM_NO_STDLIB       no C library and no system, for boards: only the headers that every compiler brings (stddef, stdint, stdarg,
-                         stdbool), memcpy and its like are our own, llm_model_desc.allocator must be given, and
-                         llm_model_desc.clock if times are wanted (without one they are 0). Has LLM_NO_STDIO, LLM_NO_MMAP and
+                         stdbool), memcpy and its like are our own, llm_model_desc.allocator must be given (llm_arena
+                         for one), and llm_model_desc.clock if times are wanted (without one they are 0). Has LLM_NO_STDIO, LLM_NO_MMAP and
                          LLM_NO_THREADS in it. What is left undefined is arithmetic of the compiler's own library (libgcc)
      LLM_NO_STDIO        no file access: only llm_load_memory and llm_load_reader
      LLM_NO_MMAP         files are read, never mapped
@@ -192,6 +214,10 @@ typedef struct llm_allocator {   /* both functions or neither                   
     void *(*alloc_fn)(void *user, size_t bytes, size_t align);      /* align: a power of two, at most 64; NULL = no memory */
     void  (*free_fn)(void *user, void *p, size_t bytes);            /* bytes as it was asked for */
 } llm_allocator;
+
+/* An allocator inside buf, for one model and one context: everything they take lies in these bytes, and no other memory is used.
+   llm_open then reserves all that n_ctx positions and their text can need, so that no later call finds too little: see ARENA above. */
+LLM_API llm_allocator llm_arena(void *buf, size_t bytes);
 
 typedef struct llm_reader {      /* the host's own file access */
     void *user;
@@ -338,7 +364,7 @@ typedef struct llm_sampling {    /* all zero = greedy. LLM_BAD_ARG: NaN, +inf, o
 #define LLM_SAMPLING_DEFAULT { 0.7f, 0, 0.95f, 0.05f, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct llm_ctx_desc {    /* zeroed = defaults */
-    uint32_t n_ctx;              /* a limit, never a reservation          (0 = 4096, at most what the model was trained for) */
+    uint32_t n_ctx;              /* a limit, never a reservation but in an arena  (0 = 4096, at most what the model was trained for) */
     uint32_t n_batch;            /* tokens per prefill pass                                                      (0 = 512) */
     uint32_t max_tokens;         /* per answer                                            (0 = until the context is full) */
     llm_kv_type  kv_type;        /* how keys and values are kept: each has the same bits everywhere, and no two have the same */
@@ -560,6 +586,8 @@ typedef struct llm_plan_info {   /* grows only at its end */
     uint64_t file_fingerprint;
     const char *file_system, *name_type;
     double   name_bits;
+    uint64_t arena_bytes;        /* what llm_arena must be given for this model, loaded the way it was planned, and one such context: exact
+                                                                                            (0 = more than this machine can address) */
 } llm_plan_info;
 /* What loading this file and opening one context would take, from the header alone: no weight is read, whatever the size, but for some kB
    of biases if keys are to be Q8_0, and nothing stays allocated. NULL descs mean defaults. desc->host_gb_s < 0 probes reading, for some

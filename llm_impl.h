@@ -667,8 +667,73 @@ static void llm__log(const llm_logger *log, int level, const char *format, ...) 
 // >>memory   Every byte comes through here. A block knows its size: 64 bytes before it, so that the host's free_fn hears the truth
 //            and every block is aligned to a cache line.
 
+// What lies where in one buffer: blocks in lines of 64 bytes, one behind the other. A block that is given back makes room if it is the last
+// one, and when none is left all is room again. llm_arena lays out its buffer so; a plan does the same sums without a buffer, while it
+// goes through the allocations of a load, and therefore knows to the byte what an arena must have.
+typedef struct llm__bump { uint64_t room, used, most, n_live; } llm__bump;
+
+#define LLM__NOWHERE UINT64_MAX
+
+static uint64_t llm__lines(uint64_t bytes) { return bytes ? (bytes + 63) & ~(uint64_t)63 : 64; }
+static uint64_t llm__bump_take(llm__bump *b, uint64_t bytes) {
+    const uint64_t at = b->used;
+    if (bytes > b->room - at || llm__lines(bytes) > b->room - at) return LLM__NOWHERE;
+    b->used += llm__lines(bytes);
+    b->most = LLM__MAX(b->most, b->used);
+    b->n_live++;
+    return at;
+}
+static bool llm__bump_is_last(const llm__bump *b, uint64_t at, uint64_t bytes) { return at + llm__lines(bytes) == b->used; }
+static void llm__bump_give(llm__bump *b, uint64_t at, uint64_t bytes) {
+    if (llm__bump_is_last(b, at, bytes)) b->used = at;
+    if (--b->n_live == 0) b->used = 0;
+}
+
+// The last block becomes longer.
+static bool llm__bump_stretch(llm__bump *b, uint64_t had, uint64_t bytes) {
+    const uint64_t at = b->used - llm__lines(had);
+    if (bytes > b->room - at || llm__lines(bytes) > b->room - at) return false;
+    b->used = at + llm__lines(bytes);
+    b->most = LLM__MAX(b->most, b->used);
+    return true;
+}
+
+// An arena's state stands at the beginning of its buffer; the blocks begin on the next line.
+typedef struct llm__buffer { uint8_t *base; llm__bump bump; } llm__buffer;
+
+#define LLM__BUFFER_HEAD 64
+#define LLM__BUFFER_OWN (63 + LLM__BUFFER_HEAD)        // of the buffer, whatever its address: the room does not depend on where it lies
+
+static void *llm__buffer_alloc(void *user, size_t bytes, size_t align) {
+    llm__buffer *b = (llm__buffer *)user;
+    const uint64_t at = b ? llm__bump_take(&b->bump, bytes) : LLM__NOWHERE;
+    (void)align;                                                    // 64 at most
+    return at == LLM__NOWHERE ? NULL : b->base + (size_t)at;
+}
+static void llm__buffer_free(void *user, void *p, size_t bytes) {
+    llm__buffer *b = (llm__buffer *)user;
+    if (p) llm__bump_give(&b->bump, (uint64_t)((uint8_t *)p - b->base), bytes);
+}
+// A buffer that is NULL or too small for the state gives an allocator that always says no.
+static llm_allocator llm__buffer_make(void *buf, size_t bytes) {
+    llm_allocator a;
+    a.user = NULL;
+    a.alloc_fn = llm__buffer_alloc;
+    a.free_fn = llm__buffer_free;
+    if (buf && bytes > LLM__BUFFER_OWN) {
+        uint8_t *p = (uint8_t *)buf + ((64 - ((uintptr_t)buf & 63)) & 63);
+        llm__buffer *b = (llm__buffer *)(void *)p;
+        memset(b, 0, sizeof *b);
+        b->base = p + LLM__BUFFER_HEAD;
+        b->bump.room = bytes - LLM__BUFFER_OWN;
+        a.user = b;
+    }
+    return a;
+}
+
 typedef struct llm__heap {
     llm_allocator a;                   // a.alloc_fn NULL = the built-in one
+    llm__bump *plan;                   // where in an arena every block would lie. NULL = nobody asks
     uint64_t *n_allocs;                // counts requests; its owner is the only thread that asks here. NULL = nobody counts
     uint64_t *n_bytes;                 // likewise what is allocated now
 } llm__heap;
@@ -686,11 +751,15 @@ static void *llm__sys_alloc(size_t bytes) { (void)bytes; return NULL; }
 static void  llm__sys_free(void *p) { (void)p; }
 #endif
 
-typedef struct llm__block { void *base; size_t bytes; } llm__block;    // what lies before the pointer that is handed out
+// What lies before the pointer that is handed out. planned: bytes in the arena of a plan, at plan_at; 0 = not in it.
+typedef struct llm__block { void *base; size_t bytes; uint64_t plan_at, planned; } llm__block;
+
+// Whether all that may ever be needed must be taken at once: from an arena, or where a plan is made for one.
+static bool llm__heap_is_arena(const llm__heap *h) { return h->plan || h->a.alloc_fn == llm__buffer_alloc; }
 
 // malloc promises only 8 or 16: the block is moved up to the next cache line and remembers where it began.
 static void *llm__alloc_bytes(const llm__heap *h, uint64_t bytes) {
-    llm__block b;
+    llm__block b = LLM__ZERO;
     uint8_t *p;
     if (bytes > SIZE_MAX - 2 * LLM__HEAD) return NULL;
     if (h->n_allocs) ++*h->n_allocs;
@@ -706,6 +775,10 @@ static void *llm__alloc_bytes(const llm__heap *h, uint64_t bytes) {
         p = (uint8_t *)b.base + LLM__HEAD;
         p += (64 - ((uintptr_t)p & 63)) & 63;
     }
+    if (h->plan) {
+        b.planned = bytes + LLM__HEAD;
+        b.plan_at = llm__bump_take(h->plan, b.planned);
+    }
     memcpy(p - LLM__HEAD, &b, sizeof b);
     if (h->n_bytes) *h->n_bytes += b.bytes;
     return p;
@@ -715,6 +788,7 @@ static void llm__free(const llm__heap *h, void *p) {
     if (!p) return;
     memcpy(&b, (uint8_t *)p - LLM__HEAD, sizeof b);
     if (h->n_bytes) *h->n_bytes -= b.bytes;
+    if (h->plan && b.planned) llm__bump_give(h->plan, b.plan_at, b.planned);
     if (h->a.free_fn) h->a.free_fn(h->a.user, b.base, b.bytes);
     else llm__sys_free(b.base);
 }
@@ -730,16 +804,53 @@ static void *llm__alloc_zero(const llm__heap *h, uint64_t n, uint64_t each) {
 }
 #define LLM__NEW(h, type, n) ((type *)llm__alloc_n((h), (n), sizeof(type)))
 
+// A block that a load takes and a plan does without.
+static void llm__plan_block(const llm__heap *h, uint64_t bytes) {
+    if (h->plan) llm__bump_take(h->plan, bytes + LLM__HEAD);
+}
+// A longer block that begins with the first `had` bytes of p, in its place. The last block of an arena grows where it is. NULL: no memory,
+// and p is as it was.
+static void *llm__lengthen(const llm__heap *h, void *p, uint64_t had, uint64_t bytes) {
+    llm__buffer *arena = h->a.alloc_fn == llm__buffer_alloc ? (llm__buffer *)h->a.user : NULL;
+    llm__heap uncounted = *h;
+    llm__block b = LLM__ZERO, c;
+    void *q;
+    if (h->a.alloc_fn == llm__buffer_alloc && !arena) return llm__alloc_bytes(h, bytes);      // says no, and p may be a part of a block
+    if (p) memcpy(&b, (uint8_t *)p - LLM__HEAD, sizeof b);
+    if (p && arena && llm__bump_is_last(&arena->bump, (uint64_t)((uint8_t *)b.base - arena->base), b.bytes) && !h->plan) {
+        if (!llm__bump_stretch(&arena->bump, b.bytes, bytes + LLM__HEAD)) return NULL;
+        b.bytes = (size_t)bytes + LLM__HEAD;
+        memcpy((uint8_t *)p - LLM__HEAD, &b, sizeof b);
+        return p;
+    }
+    if (h->plan && b.planned && llm__bump_is_last(h->plan, b.plan_at, b.planned)) uncounted.plan = NULL;       // it stretches in the plan's sums
+    q = llm__alloc_bytes(&uncounted, bytes);
+    if (!q) return NULL;
+    if (p) memcpy(q, p, (size_t)had);
+    if (p && !uncounted.plan && h->plan) {
+        memcpy(&c, (uint8_t *)q - LLM__HEAD, sizeof c);
+        llm__bump_stretch(h->plan, b.planned, bytes + LLM__HEAD);
+        c.plan_at = b.plan_at;
+        c.planned = bytes + LLM__HEAD;
+        memcpy((uint8_t *)q - LLM__HEAD, &c, sizeof c);
+    }
+    llm__free(&uncounted, p);
+    return q;
+}
+
 // An array that doubles. *cap and *p change only on success.
 static bool llm__grow(const llm__heap *h, void **p, size_t *cap, size_t need, size_t each) {
     size_t bigger = *cap ? *cap : 16;
+    uint64_t bytes;
     void *q;
     if (need <= *cap) return true;
     while (bigger < need) bigger = bigger > SIZE_MAX / 2 ? need : bigger * 2;
-    q = llm__alloc_n(h, bigger, each);
+    q = llm__mul(bigger, each, &bytes) ? llm__lengthen(h, *p, *cap * each, bytes) : NULL;
+    if (!q && bigger > need && llm__heap_is_arena(h)) {
+        bigger = need;
+        q = llm__lengthen(h, *p, *cap * each, (uint64_t)bigger * each);
+    }
     if (!q) return false;
-    if (*p) memcpy(q, *p, *cap * each);
-    llm__free(h, *p);
     *p = q;
     *cap = bigger;
     return true;
@@ -823,6 +934,11 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #endif
 #if !defined(LLM_NO_MMAP) && (defined(LLM_NO_STDIO) || (!LLM__POSIX && !LLM__WIN32) || defined(__wasi__) || defined(__EMSCRIPTEN__))
 #define LLM_NO_MMAP
+#endif
+#ifdef LLM_NO_MMAP
+#define LLM__MAPS 0
+#else
+#define LLM__MAPS 1
 #endif
 
 #if LLM__WIN32
@@ -2661,6 +2777,11 @@ static bool llm__pool_events(llm__pool *p) {
     return n == 3;
 }
 
+static void llm__pool_unmake(llm__pool *p, const llm__heap *h) {
+    if (!p) return;
+    llm__free(h, p->workers);
+    llm__free(h, p);
+}
 static void llm__pool_free(llm__pool *p, const llm__heap *h) {
     uint32_t i;
     if (!p) return;
@@ -2673,8 +2794,7 @@ static void llm__pool_free(llm__pool *p, const llm__heap *h) {
         for (i = 1; i < p->n_workers; i++) llm__os_thread_join(&p->workers[i].thread);
         llm__pool_events_free(p, 3);
     }
-    llm__free(h, p->workers);
-    llm__free(h, p);
+    llm__pool_unmake(p, h);
 }
 
 // The threads for a wish of n_threads; 0: one for each performance core that the calling thread may use, capped by the cgroup's quota.
@@ -2683,39 +2803,30 @@ static uint32_t llm__pool_choose(const llm__cores *cores, const llm__cpus *home,
     if (!n_threads && cores->quota) n = LLM__MIN(n, cores->quota);
     return LLM__MIN(n, LLM__MAX_WORKERS);
 }
-// Likewise without a pool.
-static uint32_t llm__pool_wish(const llm__heap *h, uint32_t n_threads) {
-    llm__cores *cores = LLM__NEW(h, llm__cores, 1);
-    llm__cpus home;
-    uint32_t n = n_threads ? LLM__MIN(n_threads, LLM__MAX_WORKERS) : 1;
-    if (!cores) return n;
-    llm__os_allowed(0, &home);
-    llm__cores_read(cores, &home);
-    n = llm__pool_choose(cores, &home, n_threads);
-    llm__free(h, cores);
-    return n;
+// The memory of a pool and the number of its threads, none of which runs yet. NULL: no memory.
+static llm__pool *llm__pool_make(const llm__heap *h, uint32_t n_threads) {
+    llm__pool *p = (llm__pool *)llm__alloc_zero(h, 1, sizeof *p);
+    if (!p) return NULL;
+    llm__os_allowed(0, &p->home);
+    p->loader = llm__os_thread_id();
+    llm__cores_read(&p->cores, &p->home);
+    p->n_workers = llm__pool_choose(&p->cores, &p->home, n_threads);
+    p->workers = (llm__worker *)llm__alloc_zero(h, p->n_workers, sizeof *p->workers);
+    if (p->workers) return p;
+    llm__free(h, p);
+    return NULL;
 }
 // Threads that cannot be started are left out: n_workers tells.
 static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_threads, const llm_parallel *hook, llm_error *e) {
-    llm__pool *p = (llm__pool *)llm__alloc_zero(h, 1, sizeof *p);
-    uint32_t i, n = n_threads;
+    llm__pool *p;
+    uint32_t i, n;
     bool locks = true;
     *out = NULL;
-    if (!LLM__ATOMICS && hook && hook->for_fn) {
-        llm__free(h, p);
+    if (!LLM__ATOMICS && hook && hook->for_fn)
         return llm__fail(e, LLM_UNSUPPORTED, "this build has no atomics: the host's threads cannot be used (parallel)");
-    }
-    if (p) {
-        llm__os_allowed(0, &p->home);
-        p->loader = llm__os_thread_id();
-        llm__cores_read(&p->cores, &p->home);
-        n = llm__pool_choose(&p->cores, &p->home, n_threads);
-        p->workers = (llm__worker *)llm__alloc_zero(h, n, sizeof *p->workers);
-    }
-    if (!p || !p->workers) {
-        llm__free(h, p);
-        return llm__fail(e, LLM_NO_MEMORY, "no memory for the worker threads");
-    }
+    p = llm__pool_make(h, n_threads);
+    if (!p) return llm__fail(e, LLM_NO_MEMORY, "no memory for the worker threads");
+    n = p->n_workers;
     p->n_workers = 1;
     p->by_default = n_threads == 0;
     p->allowed = p->home;
@@ -2729,8 +2840,7 @@ static llm_result llm__pool_new(llm__pool **out, const llm__heap *h, uint32_t n_
         locks = llm__pool_events(p);
     }
     if (!locks) {
-        llm__free(h, p->workers);
-        llm__free(h, p);
+        llm__pool_unmake(p, h);
         return llm__fail(e, LLM_NO_MEMORY, "the system has no locks left for the worker threads");
     }
     for (i = p->n_workers; i < n; i++) {
@@ -4463,13 +4573,13 @@ static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uin
 
 // The directory of a shard that does not lie in memory as a whole: its beginning is read, and more if that was not enough.
 static llm_result llm__gguf_read_directory(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
+    llm__heap heap = *g->heap;
     uint64_t here = 0, need = LLM__MIN(s->size, 65536u);
+    if (g->mapping == LLM_MAP && w->o->directory_only) heap.plan = NULL;          // what will be mapped takes none
     for (;;) {
-        uint8_t *more = (uint8_t *)llm__alloc_bytes(g->heap, need);
+        uint8_t *more = (uint8_t *)llm__lengthen(&heap, s->head, here, need);
         llm_result r;
         if (!more) return llm__gguf_no_memory(e, need, "the directory");
-        if (here) memcpy(more, s->head, (size_t)here);
-        llm__free(g->heap, s->head);
         s->head = more;
         s->head_bytes = need;
         r = llm__gguf_fetch(s, here, more + here, need - here, w, false, e);
@@ -4537,6 +4647,11 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
         return LLM_OK;
     }
     if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
+    if (!LLM__MAPS && o->mapping == LLM_MAP_AUTO) {
+        g->mapping = LLM_READ;
+        g->mapping_reason = "the system cannot map it";
+        return LLM_OK;
+    }
     if (o->directory_only) return LLM_OK;
     began = llm__now_us(o->clock);
     r = llm__os_map_file(&s->map, &s->file, 0, s->size, e);
@@ -4613,6 +4728,7 @@ static llm_result llm__gguf_add_shard(llm__gguf *g, uint32_t i, llm__gguf_work *
     uint32_t number = UINT32_MAX, count = 0;
     llm_result r;
     part.heap = g->heap;
+    part.mapping = g->mapping;
     r = llm__gguf_directory(&part, &g->shards[i], w, e);
     if (r == LLM_OK) r = llm__gguf_split_keys(&part, &number, &count, e);
     if (r == LLM_OK && (number != i || count != g->n_shards))
@@ -4734,6 +4850,10 @@ static bool llm__gguf_must_read(const llm__gguf_shard *s) { return !s->base && !
 
 static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     uint64_t i;
+    if (w->o->directory_only) {
+        if (g->mapping == LLM_READ) llm__plan_block(g->heap, s->data_end - s->data_begin);
+        return LLM_OK;
+    }
     if (llm__gguf_must_read(s)) return llm__gguf_read_weights(g, s, w, e);
     if (s->singly) return llm__gguf_map_singly(g, s, e);
     for (i = 0; i < s->n_tensors; i++) {
@@ -4744,12 +4864,12 @@ static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__g
 }
 static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e) {
     uint32_t i;
-    bool go_on = true;
+    bool go_on = !w->o->directory_only;
     llm_result r = LLM_OK;
-    for (i = 0; i < g->n_shards; i++)
+    for (i = 0; i < g->n_shards && go_on; i++)
         if (llm__gguf_must_read(&g->shards[i])) w->total += g->shards[i].data_end - g->shards[i].data_begin;
     for (i = 0; i < g->n_shards && r == LLM_OK; i++) r = llm__gguf_place_shard(g, &g->shards[i], w, e);
-    if (r != LLM_OK || w->total) return r;
+    if (r != LLM_OK || w->total || w->o->directory_only) return r;
     w->total = 10;                                                      // nothing was read: the ten calls take no time, and can cancel
     for (i = 0; i < 10 && go_on; i++) go_on = llm__gguf_tick(w, 1);
     return go_on ? LLM_OK : llm__gguf_cancelled(e);
@@ -4773,7 +4893,7 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
         r = llm__fail(e, LLM_TOO_BIG, "the weights take %B, and this process may have at most %B (%s): take a smaller file or fewer bits; "
                       "llm_model_desc.force = 1 loads it all the same", g->weight_bytes, o->most_bytes, o->most_by);
     parsed = llm__now_us(o->clock);
-    if (r == LLM_OK && !o->directory_only) r = llm__gguf_place(g, &w, e);
+    if (r == LLM_OK) r = llm__gguf_place(g, &w, e);
     if (r != LLM_OK) return r;
     g->map_ms += (double)(llm__now_us(o->clock) - parsed) * 0.001;
     for (i = 0; i < g->n_shards; i++) g->file_bytes += g->shards[i].size;
@@ -9941,6 +10061,7 @@ typedef struct llm__kv_group {
     uint8_t **pages;                   // [cap]; NULL = not allocated yet, or given back
     size_t cap;
     uint32_t first;                    // pages before this one have been given back
+    uint8_t *spare;                    // of reserved pages, those that hold nothing now: each begins with the address of the next
 } llm__kv_group;
 
 // Where one layer's keys and values lie inside its group's pages: K of all heads, then V; within a head as llm__attend wants it.
@@ -9956,6 +10077,7 @@ typedef struct llm__kv {
     llm_kv_type type;
     llm__kv_group groups[LLM__KV_GROUPS];
     uint64_t bytes;                    // allocated now
+    bool reserved;                     // all pages were taken at once, and stay
 } llm__kv;
 
 static void llm__kv_init(llm__kv *kv, const llm__heap *heap, llm_kv_type type) {
@@ -9973,10 +10095,24 @@ static size_t llm__kv_stride(llm_kv_type type, uint32_t n) {
 static llm__elem llm__kv_elem(llm_kv_type type) {
     return type == LLM_KV_F32 ? LLM__HOST_F32 : type == LLM_KV_F16 ? LLM__HOST_F16 : LLM__HOST_Q8;
 }
+static void llm__kv_spare(llm__kv_group *g, uint8_t *page) {
+    memcpy(page, &g->spare, sizeof g->spare);
+    g->spare = page;
+}
+static uint8_t *llm__kv_page(llm__kv *kv, llm__kv_group *g) {
+    uint8_t *page = g->spare;
+    if (page) { memcpy(&g->spare, page, sizeof g->spare); return page; }
+    if (kv->reserved) return NULL;
+    page = (uint8_t *)llm__alloc_bytes(kv->heap, g->page_bytes);
+    if (page) kv->bytes += g->page_bytes;
+    return page;
+}
 static void llm__kv_drop_page(llm__kv *kv, llm__kv_group *g, size_t p) {
-    if (!g->pages[p]) return;
-    llm__free(kv->heap, g->pages[p]);
+    uint8_t *page = g->pages[p];
+    if (!page) return;
     g->pages[p] = NULL;
+    if (kv->reserved) { llm__kv_spare(g, page); return; }
+    llm__free(kv->heap, page);
     kv->bytes -= g->page_bytes;
 }
 // Gives back the pages that hold none of the first n positions: what a rewind or a failure has left behind. n 0: the lists too.
@@ -10013,7 +10149,8 @@ static bool llm__kv_add_layer(llm__kv *kv, llm__kv_layer *layer, uint32_t window
     return true;
 }
 
-// Pages for positions begin .. end-1 in every group. On failure what was there before is still there.
+// Pages for positions begin .. end-1 in every group. On failure what was there before is still there. Reserved pages are as many as can
+// be in use at a time, so those behind the end, which a rewind has left, are taken back first.
 static bool llm__kv_reserve(llm__kv *kv, size_t begin, size_t end) {
     uint32_t i;
     size_t p, n_pages = (end + LLM__PAGE - 1) / LLM__PAGE;
@@ -10025,13 +10162,13 @@ static bool llm__kv_reserve(llm__kv *kv, size_t begin, size_t end) {
         if (!llm__grow(kv->heap, &v, &g->cap, n_pages, sizeof *g->pages)) return false;
         g->pages = (uint8_t **)v;
         if (g->cap > old) memset(g->pages + old, 0, (g->cap - old) * sizeof *g->pages);
+        for (p = n_pages; kv->reserved && p < g->cap; p++) llm__kv_drop_page(kv, g, p);
         for (p = begin / LLM__PAGE; p < n_pages; p++) {
             if (g->pages[p]) continue;
-            g->pages[p] = (uint8_t *)llm__alloc_bytes(kv->heap, g->page_bytes);
+            g->pages[p] = llm__kv_page(kv, g);
             if (!g->pages[p]) return false;
             // Sixteen positions are read together, whether all of them are there or not: let them be numbers.
             if (kv->type == LLM_KV_Q8_0) memset(g->pages[p], 0, (size_t)g->page_bytes);
-            kv->bytes += g->page_bytes;
         }
     }
     return true;
@@ -10063,17 +10200,36 @@ static size_t llm__kv_resume_at(llm__kv *kv, size_t n) {
     return 0;
 }
 
-// What n positions take, evaluated n_batch at a time: of a window, the pages that a batch and 1024 positions of rewinding keep alive.
+// Pages that n positions take, evaluated n_batch at a time: of a window, those that a batch and 1024 positions of rewinding keep alive.
+static uint64_t llm__kv_pages_for(const llm__kv_group *g, uint64_t n, uint32_t n_batch) {
+    const uint64_t pages = (n + LLM__PAGE - 1) / LLM__PAGE;
+    const uint64_t window = ((uint64_t)g->window + LLM__SPAN + n_batch) / LLM__PAGE + 2;
+    return !g->page_bytes ? 0 : g->window ? LLM__MIN(pages, window) : pages;
+}
 static uint64_t llm__kv_bytes_for(const llm__kv *kv, uint64_t n, uint32_t n_batch) {
     uint64_t bytes = 0;
     uint32_t i;
-    for (i = 0; i < LLM__KV_GROUPS; i++) {
-        const llm__kv_group *g = &kv->groups[i];
-        const uint64_t pages = (n + LLM__PAGE - 1) / LLM__PAGE;
-        const uint64_t window = ((uint64_t)g->window + LLM__SPAN + n_batch) / LLM__PAGE + 2;
-        bytes += (g->window ? LLM__MIN(pages, window) : pages) * g->page_bytes;
-    }
+    for (i = 0; i < LLM__KV_GROUPS; i++) bytes += llm__kv_pages_for(&kv->groups[i], n, n_batch) * kv->groups[i].page_bytes;
     return bytes;
+}
+// All of it at once, for n positions: measures with a base of NULL, then lays out.
+static void llm__kv_layout(llm__kv *kv, llm__arena *a, size_t n, uint32_t n_batch) {
+    uint32_t i;
+    kv->reserved = true;
+    kv->bytes = llm__kv_bytes_for(kv, n, n_batch);
+    for (i = 0; i < LLM__KV_GROUPS; i++) {
+        llm__kv_group *g = &kv->groups[i];
+        const size_t n_pages = (size_t)llm__kv_pages_for(g, n, n_batch);
+        uint8_t *all;
+        size_t p;
+        if (!g->page_bytes) continue;
+        g->cap = (n + LLM__PAGE - 1) / LLM__PAGE;
+        g->pages = LLM__CARVE(a, uint8_t *, g->cap);
+        all = (uint8_t *)llm__carve_bytes(a, n_pages, g->page_bytes);
+        if (!all) continue;
+        memset(g->pages, 0, g->cap * sizeof *g->pages);
+        for (p = n_pages; p-- > 0; ) llm__kv_spare(g, all + p * (size_t)g->page_bytes);
+    }
 }
 
 // Head h's keys (values) in a page.
@@ -10760,8 +10916,9 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
     return !a.overflow;
 }
 
-// Back to what the first n positions need between two evaluations. The logits go with the scratch.
+// Back to what the first n positions need between two evaluations. The logits go with the scratch. What was reserved stays.
 static void llm__state_trim(llm__state *s, size_t n) {
+    if (s->kv.reserved) return;
     llm__kv_trim(&s->kv, n);
     llm__free(s->heap, s->scratch);
     s->scratch = NULL;
@@ -13340,6 +13497,7 @@ typedef struct llm__sampler {
     llm_sampling cfg;                // bias is ours, in `block`
     uint32_t n_vocab;
     void *block;                     // the one allocation that everything below lies in
+    uint64_t block_bytes;
     float    *logits;                // [n_vocab] after bias and penalties; NULL when there are none
     uint32_t *counts;                // [n_vocab] zero between calls
     float    *x;                     // [n_vocab] logits of the candidates, best first
@@ -13406,6 +13564,7 @@ static llm_result llm__sampler_set(llm__sampler *s, const llm__heap *h, const ll
     llm__sampler next;
     llm__arena a;
     llm_bias *bias;
+    bool keep;
     memset(&next, 0, sizeof next);
     if (settings) {
         llm_result r = llm__sampling_check(settings, n_vocab, e);
@@ -13416,9 +13575,14 @@ static llm_result llm__sampler_set(llm__sampler *s, const llm__heap *h, const ll
     memset(&a, 0, sizeof a);
     llm__sampler_layout(&next, &a, &bias);
     if (a.overflow) return llm__fail(e, LLM_NO_MEMORY, "no memory for sampling from %u tokens", n_vocab);
+    keep = s->block && llm__heap_is_arena(h) && a.used <= s->block_bytes;        // an arena has no other
+    next.block_bytes = keep ? s->block_bytes : a.used;
+    next.block = keep ? s->block : NULL;
     if (a.used) {
-        next.block = llm__alloc_bytes(h, a.used);
-        if (!next.block) return llm__fail(e, LLM_NO_MEMORY, "no memory for sampling: %U bytes for %u tokens", a.used, n_vocab);
+        if (!keep) next.block = llm__alloc_bytes(h, a.used);
+        if (!next.block)
+            return llm__fail(e, LLM_NO_MEMORY, llm__heap_is_arena(h) ? "no memory for sampling: %U bytes for %u tokens; give llm_open the "
+                             "settings that take most" : "no memory for sampling: %U bytes for %u tokens", a.used, n_vocab);
         a.base = (uint8_t *)next.block;
         a.used = 0;
         llm__sampler_layout(&next, &a, &bias);
@@ -13426,7 +13590,7 @@ static llm_result llm__sampler_set(llm__sampler *s, const llm__heap *h, const ll
         if (llm__sampler_penalizes(&next.cfg)) memset(next.counts, 0, n_vocab * sizeof *next.counts);
     }
     next.cfg.bias = next.cfg.n_bias ? bias : NULL;
-    llm__sampler_free(s, h);
+    if (!keep) llm__sampler_free(s, h);
     *s = next;
     return llm__ok(e);
 }
@@ -13686,7 +13850,10 @@ typedef struct llm__stop_one {
     uint32_t n, matched;             // matched: the longest prefix of it that the text so far ends with
     uint16_t *fallback;              // [n] after k matched bytes and a mismatch, go on with fallback[k - 1] matched
 } llm__stop_one;
-typedef struct llm__stops { llm__stop_one *v; uint32_t n; void *block; } llm__stops;
+typedef struct llm__stops { llm__stop_one *v; uint32_t n; void *block; uint64_t block_bytes; } llm__stops;
+
+// What an arena keeps for stop strings that come later, unless llm_open's take more: six strings of up to 32 bytes.
+#define LLM__STOP_ROOM 1024u
 
 static void llm__stops_free(llm__stops *s, const llm__heap *h) {
     llm__free(h, s->block);
@@ -13723,6 +13890,7 @@ static void llm__stops_layout(llm__stops *s, llm__arena *a, const char *const *s
 static llm_result llm__stops_set(llm__stops *s, const llm__heap *h, const char *const *stop, uint32_t n, llm_error *e) {
     llm__stops next;
     llm__arena a;
+    const bool arena = llm__heap_is_arena(h), keep = arena && s->block;          // an arena has one block for them, from llm_open on
     uint32_t i;
     memset(&next, 0, sizeof next);
     memset(&a, 0, sizeof a);
@@ -13734,15 +13902,19 @@ static llm_result llm__stops_set(llm__stops *s, const llm__heap *h, const char *
             return llm__fail(e, LLM_BAD_ARG, "stop string %u is longer than %u bytes", i, (uint32_t)LLM__MAX_STOP_BYTES);
     }
     next.n = n;
-    if (n) {
+    if (n || arena) {
         llm__stops_layout(&next, &a, stop);
-        next.block = llm__alloc_bytes(h, a.used);
+        next.block_bytes = keep ? s->block_bytes : arena ? LLM__MAX(a.used, (uint64_t)LLM__STOP_ROOM) : a.used;
+        if (keep && a.used > s->block_bytes)
+            return llm__fail(e, LLM_NO_MEMORY, "%u stop strings take %U bytes, and the arena keeps %U: give llm_open the longest", n,
+                             a.used, s->block_bytes);
+        next.block = keep ? s->block : llm__alloc_bytes(h, next.block_bytes);
         if (!next.block) return llm__fail(e, LLM_NO_MEMORY, "no memory for %u stop strings", n);
         a.base = (uint8_t *)next.block;
         a.used = 0;
         llm__stops_layout(&next, &a, stop);
     }
-    llm__stops_free(s, h);
+    if (!keep) llm__stops_free(s, h);
     *s = next;
     return llm__ok(e);
 }
@@ -14656,28 +14828,20 @@ static uint32_t llm__plan_n_ctx(const llm_plan_info *p, llm__state *s, uint32_t 
     }
     return low;
 }
-// What both kinds of wishes come to, once the network is known.
-static llm_result llm__plan_sizes(llm_plan_info *p, uint32_t n_batch, const llm__net *net, const llm__kernels *k, const llm__heap *heap,
-                                  llm_error *e) {
-    const llm__reads reads = llm__reads_of(net, k);
-    llm__state s;
-    llm_result r = llm__state_init(&s, net, k, heap, p->n_ctx, p->n_batch, p->n_threads, p->kv_type, e);
-    if (r != LLM_OK) return r;
-    if (!llm__state_layout(&s, NULL)) r = llm__fail(e, LLM_NO_MEMORY, "the scratch for n_batch %u passes the address space", p->n_batch);
-    p->scratch_bytes = s.scratch_bytes;
-    p->kv_bytes_per_token = llm__kv_bytes_for(&s.kv, 1, p->n_batch) / LLM__PAGE;
-    p->kv_bytes = llm__kv_bytes_for(&s.kv, p->n_ctx, p->n_batch);
-    p->bytes_per_token = net->bytes_per_token;
-    p->bits_per_weight = llm__bits_of_reads(&reads);
-    p->n_ctx_train = net->n_ctx_train;
+// What both kinds of wishes come to, once the network and the context's sizes are known.
+static llm_result llm__plan_sizes(llm_plan_info *p, uint32_t n_batch, llm__state *s, llm_error *e) {
+    if (!llm__state_layout(s, NULL))
+        return llm__fail(e, LLM_NO_MEMORY, "the scratch for n_batch %u passes the address space", p->n_batch);
+    p->scratch_bytes = s->scratch_bytes;
+    p->kv_bytes_per_token = llm__kv_bytes_for(&s->kv, 1, p->n_batch) / LLM__PAGE;
+    p->kv_bytes = llm__kv_bytes_for(&s->kv, p->n_ctx, p->n_batch);
     llm__plan_verdict(p);
-    p->n_ctx_fits = llm__plan_n_ctx(p, &s, n_batch);
+    p->n_ctx_fits = llm__plan_n_ctx(p, s, n_batch);
     if (p->gb_s > 0.0 && p->bytes_per_token) {
         p->tok_s_high = p->gb_s * 1e9 / (double)p->bytes_per_token;
         p->tok_s_low = p->gb_s * 0.5e9 / (double)(p->bytes_per_token + p->kv_bytes);
     }
-    llm__state_free(&s);
-    return r;
+    return LLM_OK;
 }
 static void llm__facts_of_plan(const llm_plan_info *p, llm_stats_info *f) {
     memset(f, 0, sizeof *f);
@@ -14813,11 +14977,15 @@ struct llm_model {
 };
 
 typedef struct llm__tokens { llm_token *v; size_t n, cap; } llm__tokens;
-typedef struct llm__note { char *role, *content; } llm__note;        // one message of the conversation
+typedef struct llm__note { size_t role, content; } llm__note;        // one message of the conversation: where its texts begin in `said`
 
 struct llm_ctx {
     llm_model *model;
-    llm__heap heap;                    // the model's, and counted
+    llm__heap heap;                    // for what stays: the model's, and counted; with an arena one that refuses, once all is reserved
+    llm__heap work;                    // for what a call gives back before it returns: the same, or an arena inside the reserve
+    void *reserve;                     // with an arena: all that the context may come to need
+    bool reserved;
+    uint64_t text_room;                // bytes of text that were reserved: for the messages, for what was fed, for an answer
     llm__state state;
     llm__atomic32 busy, cancel;
     llm_error error;
@@ -14836,6 +15004,7 @@ struct llm_ctx {
     llm__tokens base;
     llm__note *notes;
     size_t n_notes, cap_notes;
+    llm__string said;                  // their texts, each with its NUL
     llm__string raw;
     size_t base_settled, notes_settled;           // how much of it has been answered; the rest is dropped if that fails
     char *template_text;
@@ -14856,6 +15025,7 @@ struct llm_ctx {
     size_t n_hold;                     // the end of that which may become a stop string
     llm__string piece;                 // what llm_next returned last
     size_t answer_begin;               // in past
+    bool overlong;                     // more text than is reserved: the answer is known by its tokens alone
 
     uint64_t call_us;                  // when the call in progress began
     llm_stats_info stats;              // the owner's
@@ -14903,7 +15073,9 @@ static size_t llm__common_prefix(const llm__tokens *a, const llm__tokens *b) {
     return n;
 }
 
-// ---- about the library ----
+// ---- about the library, and memory ----
+
+LLM__PUBLIC llm_allocator llm_arena(void *buf, size_t bytes) { return llm__buffer_make(buf, bytes); }
 
 LLM__PUBLIC uint32_t llm_version(void) { return LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH; }
 
@@ -14931,7 +15103,8 @@ LLM__PUBLIC llm_result llm_dequantize(uint32_t gguf_type, const void *src, float
 
 static void llm__model_free(llm_model *m) {
     const llm__heap heap = m->heap;
-    llm__pool_free(m->pool, &heap);
+    if (heap.plan) llm__pool_unmake(m->pool, &heap);
+    else llm__pool_free(m->pool, &heap);
     llm__net_free(&m->net, &heap);
     llm__vocab_free(&m->vocab, &heap);
     llm__gguf_close(&m->gguf);
@@ -14990,7 +15163,30 @@ static llm_result llm__source_open(const llm__source *src, const llm_model_desc 
          : src->reader ? llm__gguf_open_reader(g, src->reader, o, e) : llm__gguf_open_memory(g, src->data, src->bytes, o, e);
 }
 
-// What remains once the file's directory is open.
+// The model itself, empty. NULL: no memory.
+static llm_model *llm__model_make(const llm__heap *heap, const llm_model_desc *d, llm_error *e) {
+    llm_model *m = (llm_model *)llm__alloc_zero(heap, 1, sizeof *m);
+    if (!m) { llm__fail(e, LLM_NO_MEMORY, "no memory for the model (%U bytes)", (uint64_t)sizeof *m); return NULL; }
+    m->heap = *heap; m->log = d->logger; m->progress = d->progress; m->parallel = d->parallel; m->clock = d->clock;
+    m->n_threads_asked = d->n_threads;
+    m->isa_asked = d->isa;
+    m->cpu_share = d->cpu_share ? d->cpu_share : 100;
+    llm__atomic_store(&m->refs, 1);
+    return m;
+}
+static llm_result llm__model_pool(llm_model *m, const llm_model_desc *d, llm_error *e) {
+    llm_result r;
+    if (m->heap.plan) {                                             // a plan starts no thread
+        m->pool = llm__pool_make(&m->heap, d->n_threads);
+        return m->pool ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for the worker threads");
+    }
+    r = llm__pool_new(&m->pool, &m->heap, d->n_threads, &m->parallel, e);
+    if (r != LLM_OK) return r;
+    llm__pool_watch(m->pool, d->cores);
+    if (m->pool->obtained != d->cores) llm__log(&m->log, LLM__LOG_WARNING, "cores: %s", m->pool->why);
+    return LLM_OK;
+}
+// What remains once the file's directory is open. A plan goes the same way, so that it meets the same blocks.
 static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_error *e) {
     const uint64_t start = llm__now(m);
     llm_result r = llm__vocab_load(&m->vocab, &m->heap, &m->gguf, e);
@@ -14998,10 +15194,8 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     if (r == LLM_OK) r = llm__net_bind(&m->net, &m->heap, &m->gguf, e);
     if (r == LLM_OK) r = llm__check_vocab(&m->vocab, &m->net, e);
     if (r == LLM_OK) r = llm__kernels_pick(&m->kernels, d->isa, e);
-    if (r == LLM_OK) r = llm__pool_new(&m->pool, &m->heap, d->n_threads, &m->parallel, e);
+    if (r == LLM_OK) r = llm__model_pool(m, d, e);
     if (r != LLM_OK) return r;
-    llm__pool_watch(m->pool, d->cores);
-    if (m->pool->obtained != d->cores) llm__log(&m->log, LLM__LOG_WARNING, "cores: %s", m->pool->why);
     m->arch = llm__meta_copy(m, "general.architecture");
     m->name = llm__meta_copy(m, "general.name");
     m->size_label = llm__meta_copy(m, "general.size_label");
@@ -15009,7 +15203,7 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     m->pre_tokenizer = llm__meta_copy(m, "tokenizer.ggml.pre");
     if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer)
         return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
-    m->bits_reason = llm__bits_check(&m->kernels);
+    if (!m->heap.plan) m->bits_reason = llm__bits_check(&m->kernels);
     m->reads = llm__reads_of(&m->net, &m->kernels);
     return LLM_OK;
 }
@@ -15027,13 +15221,8 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     llm__ok(err);
     if (llm__check_desc(&d, err) != LLM_OK) return NULL;
     heap.a = d.allocator;
-    m = (llm_model *)llm__alloc_zero(&heap, 1, sizeof *m);
-    if (!m) { llm__fail(err, LLM_NO_MEMORY, "no memory for the model (%U bytes)", (uint64_t)sizeof *m); return NULL; }
-    m->heap = heap; m->log = d.logger; m->progress = d.progress; m->parallel = d.parallel; m->clock = d.clock;
-    m->n_threads_asked = d.n_threads;
-    m->isa_asked = d.isa;
-    m->cpu_share = d.cpu_share ? d.cpu_share : 100;
-    llm__atomic_store(&m->refs, 1);
+    m = llm__model_make(&heap, &d, err);
+    if (!m) return NULL;
     o.heap = &m->heap; o.progress = &m->progress;
     start = llm__now(m);
     fp = llm__fp_enter();
@@ -15081,118 +15270,6 @@ LLM__PUBLIC llm_model *llm_load_reader(const llm_reader *reader, const llm_model
     if (!reader || !reader->read_at) { llm__fail(err, LLM_BAD_ARG, "the reader is NULL or has no read_at"); return NULL; }
     src.reader = reader;
     return llm__load(&src, desc, err);
-}
-
-// Opens the directory of what `src` names and makes a plan of it; everything is closed and freed again.
-static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const llm_model_desc *d, const llm_ctx_desc *c, llm_error *e) {
-    uint64_t bytes = 0, heads = 0;
-    llm__heap heap = LLM__ZERO;
-    llm__gguf_options o = LLM__ZERO;
-    llm__gguf g = LLM__ZERO;
-    llm__vocab vocab = LLM__ZERO;
-    llm__net net = LLM__ZERO;
-    llm__kernels kernels;
-    llm_result r;
-    uint32_t i;
-    heap.a = d->allocator;
-    heap.n_bytes = &bytes;
-    o.heap = &heap;
-    o.directory_only = true;
-    r = llm__source_open(src, d, &g, &o, e);
-    if (r == LLM_OK) r = llm__vocab_load(&vocab, &heap, &g, e);
-    if (r == LLM_OK) r = llm__net_bind(&net, &heap, &g, e);
-    if (r == LLM_OK) r = llm__check_vocab(&vocab, &net, e);
-    if (r == LLM_OK && p->kv_type == LLM_KV_Q8_0) r = llm__plan_read_key_biases(&net, &g, &heap, e);
-    if (r == LLM_OK) r = llm__kernels_pick(&kernels, d->isa, e);
-    if (r == LLM_OK) {
-        // A mapped model has no copy of its directory.
-        for (i = 0; i < g.n_shards; i++) heads += g.mapping == LLM_MAP ? g.shards[i].head_bytes : 0;
-        p->isa = kernels.isa;
-        p->mapping = g.mapping;
-        p->model_bytes = sizeof(llm_model) + sizeof(llm_ctx) + sizeof(llm__pool) + p->n_threads * sizeof(llm__worker) + bytes
-                       - LLM__MIN(bytes, heads);
-        p->file_bytes = g.file_bytes;
-        p->weight_bytes = g.weight_bytes;
-        p->weights_mapped = g.mapping == LLM_MAP && !src->data ? g.weight_bytes : 0;
-        p->weights_read = g.mapping == LLM_READ ? g.weight_bytes : 0;
-        p->file_fingerprint = g.fingerprint;
-        p->file_system = g.file_system;
-        llm__ctx_sizes(&net, c, &p->n_ctx, &p->n_batch);
-        if (d->host_gb_s < 0.0) p->gb_s = llm__plan_probe(&kernels, &heap, p->n_threads,
-                                                              p->mem_available ? p->mem_available : UINT64_MAX, &d->parallel, &d->clock);
-        r = llm__plan_sizes(p, llm__wished_batch(c), &net, &kernels, &heap, e);
-    }
-    llm__net_free(&net, &heap);
-    llm__vocab_free(&vocab, &heap);
-    llm__gguf_close(&g);
-    return r;
-}
-static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
-                            llm_error *err) {
-    llm_model_desc d = LLM__ZERO;
-    llm_ctx_desc c = LLM__ZERO;
-    llm_plan_info p = LLM__ZERO;
-    llm__heap heap = LLM__ZERO;
-    const struct llm__name_type *named;
-    llm__memory memory;
-    llm__fpenv fp;
-    llm_result r;
-    if (desc) d = *desc;
-    if (ctx_desc) c = *ctx_desc;
-    llm__ok(err);
-    if (!out) return llm__fail(err, LLM_BAD_ARG, "the plan has nowhere to go: out is NULL");
-    if ((r = llm__check_desc(&d, err)) != LLM_OK || (r = llm__check_ctx_desc(&c, err)) != LLM_OK) return r;
-    fp = llm__fp_enter();
-    llm__memory_look(&memory);
-    p.mem_available = memory.available;
-    p.mem_limit = memory.limit;
-    p.mem_limit_by = memory.limit_by;
-    p.kv_type = c.kv_type;
-    p.gb_s = LLM__MAX(d.host_gb_s, 0.0);
-    heap.a = d.allocator;
-    p.n_threads = llm__pool_wish(&heap, d.n_threads);
-    named = src->path ? llm__name_type_of(src->path) : NULL;
-    p.name_type = named ? named->name : "";
-    p.name_bits = named ? (double)named->bits : 0.0;
-    r = llm__plan_open(&p, src, &d, &c, err);
-    llm__fp_leave(fp);
-    if (r == LLM_OK) llm__give_struct(out, &p, out->struct_bytes, sizeof p);
-    return r == LLM_OK ? llm__ok(err) : r;
-}
-LLM__PUBLIC llm_result llm_plan(const char *path_utf8, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
-                                llm_error *err) {
-    llm__source src = LLM__ZERO;
-    if (!path_utf8) return llm__fail(err, LLM_BAD_ARG, "the path is NULL");
-    src.path = path_utf8;
-    return llm__plan(&src, desc, ctx_desc, out, err);
-}
-LLM__PUBLIC llm_result llm_plan_memory(const void *data, size_t bytes, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
-                                       llm_plan_info *out, llm_error *err) {
-    llm__source src = LLM__ZERO;
-    if (!data) return llm__fail(err, LLM_BAD_ARG, "the data is NULL");
-    src.data = data;
-    src.bytes = bytes;
-    return llm__plan(&src, desc, ctx_desc, out, err);
-}
-LLM__PUBLIC llm_result llm_plan_reader(const llm_reader *reader, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
-                                       llm_plan_info *out, llm_error *err) {
-    llm__source src = LLM__ZERO;
-    if (!reader || !reader->read_at) return llm__fail(err, LLM_BAD_ARG, "the reader is NULL or has no read_at");
-    src.reader = reader;
-    return llm__plan(&src, desc, ctx_desc, out, err);
-}
-LLM__PUBLIC size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out, size_t cap) {
-    llm_plan_info p = LLM__ZERO;
-    llm_stats_info f;
-    llm__fpenv fp;
-    size_t n;
-    if (!plan || (cap && !out)) return 0;
-    memcpy(&p, plan, plan->struct_bytes ? LLM__MIN(plan->struct_bytes, sizeof p) : sizeof p);      // of a caller that knows less of it
-    fp = llm__fp_enter();
-    llm__facts_of_plan(&p, &f);
-    n = llm__findings_of(&f, out, cap);
-    llm__fp_leave(fp);
-    return n;
 }
 
 LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
@@ -15457,43 +15534,52 @@ static llm_result llm__leave(llm_ctx *c, const llm__call *call, llm_result r) {
 // ---- context: life ----
 
 static void llm__notes_cut(llm_ctx *c, size_t keep) {
-    while (c->n_notes > keep) {
-        c->n_notes--;
-        llm__free(&c->heap, c->notes[c->n_notes].role);
-        llm__free(&c->heap, c->notes[c->n_notes].content);
-    }
+    if (keep >= c->n_notes) return;
+    c->said.n = c->notes[keep].role;
+    c->n_notes = keep;
 }
-static bool llm__notes_reserve(llm_ctx *c, size_t n) {
+// Room for n messages in all, and for so many bytes of text in those that come.
+static bool llm__notes_room(llm_ctx *c, size_t n, size_t bytes) {
     void *p = c->notes;
     if (!llm__grow(&c->heap, &p, &c->cap_notes, n, sizeof *c->notes)) return false;
     c->notes = (llm__note *)p;
-    return true;
+    return llm__string_room(&c->heap, &c->said, bytes);
 }
-static bool llm__note_make(const llm__heap *h, llm__note *note, llm__str role, llm__str content) {
-    note->role = llm__copy_text(h, role);
-    note->content = llm__copy_text(h, content);
-    if (note->role && note->content) return true;
-    llm__free(h, note->role);
-    llm__free(h, note->content);
-    return false;
+static size_t llm__said_add(llm_ctx *c, llm__str s) {
+    const size_t at = c->said.n;
+    llm__string_add(&c->heap, &c->said, s.p, s.n);
+    llm__string_add(&c->heap, &c->said, "", 1);
+    return at;
+}
+static size_t llm__note_bytes(llm__str role, llm__str content) { return role.n + content.n + 2; }
+// There is room.
+static void llm__note_add(llm_ctx *c, llm__str role, llm__str content) {
+    llm__note *note = &c->notes[c->n_notes++];
+    note->role = llm__said_add(c, role);
+    note->content = llm__said_add(c, content);
 }
 
+// Last in, first out: so an arena has its room back.
 static void llm__ctx_free(llm_ctx *c) {
     llm_model *model = c->model;
     const llm__heap *h = &model->heap;
-    llm__notes_cut(c, 0);
-    llm__free(h, c->notes);
-    llm__state_free(&c->state);
-    llm__sampler_free(&c->sampler, h);
-    llm__stops_free(&c->stops, h);
-    llm__free(h, c->past.v);
-    llm__free(h, c->base.v);
-    llm__free(h, c->raw.p);
-    llm__free(h, c->answer.p);
-    llm__free(h, c->held.p);
-    llm__free(h, c->piece.p);
-    llm__free(h, c->template_text);
+    if (!c->reserved) {
+        llm__free(h, c->notes);
+        llm__free(h, c->said.p);
+        llm__free(h, c->past.v);
+        llm__free(h, c->base.v);
+        llm__free(h, c->raw.p);
+        llm__free(h, c->answer.p);
+        llm__free(h, c->held.p);
+        llm__free(h, c->piece.p);
+    }
+    llm__free(h, c->reserve);
     llm__free(h, c->chat_reason);
+    llm__free(h, c->template_text);
+    llm__stops_free(&c->stops, h);
+    llm__sampler_free(&c->sampler, h);
+    c->state.heap = h;
+    llm__state_free(&c->state);
     llm__free(h, c);
     llm_unload(model);
 }
@@ -15523,10 +15609,97 @@ static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
 #endif
 }
 
+// ---- context: everything at once, for an arena ----
+
+// Text that an arena keeps for each position of n_ctx: for the messages, for what was fed, and for an answer. English takes 3 to 5.
+#define LLM__TEXT_PER_TOKEN 8u
+
+static void llm__carve_text(llm__arena *a, llm__string *s, uint64_t cap) {
+    s->p = LLM__CARVE(a, char, cap);
+    s->cap = (size_t)cap;
+}
+static void llm__carve_tokens(llm__arena *a, llm__tokens *t, size_t cap) {
+    t->v = LLM__CARVE(a, llm_token, cap);
+    t->cap = cap;
+}
+// What making tokens of text takes while it lasts. Merging over a whole text, as SentencePiece does, keeps its symbols and their pairs.
+static uint64_t llm__work_bytes(const llm_ctx *c) {
+    const uint64_t each = c->model->vocab.pre ? 6 : 30;
+    return each * c->text_room + 16 * (uint64_t)c->n_ctx + 4096;
+}
+// The list of all that a context may come to need: measures with a base of NULL, then lays out.
+static void llm__ctx_layout(llm_ctx *c, llm__arena *a) {
+    llm__state *s = &c->state;
+    const llm__vocab *v = &c->model->vocab;
+    const size_t n = LLM__MAX((size_t)c->n_ctx, (size_t)LLM__PAGE);
+    const uint64_t held = c->stops.block_bytes / 3 + v->longest + 8;       // a stop string that may come, a token, half a character
+    uint8_t *p;
+    if (!llm__state_layout(s, NULL)) a->overflow = true;
+    p = LLM__CARVE(a, uint8_t, s->scratch_bytes);
+    if (p) { s->scratch = p; llm__state_layout(s, p); }
+    llm__kv_layout(&s->kv, a, c->n_ctx, s->n_batch);
+    llm__carve_tokens(a, &c->past, n);
+    llm__carve_tokens(a, &c->base, n);
+    if (v->status != LLM_OK) return;
+    llm__carve_text(a, &c->raw, c->text_room);
+    llm__carve_text(a, &c->answer, c->text_room);
+    llm__carve_text(a, &c->held, held);
+    llm__carve_text(a, &c->piece, 3 * held);
+    if (c->chat_result == LLM_OK) {
+        llm__carve_text(a, &c->said, c->text_room);
+        c->cap_notes = n / 4 + 4;
+        c->notes = LLM__CARVE(a, llm__note, c->cap_notes);
+    }
+    p = LLM__CARVE(a, uint8_t, llm__work_bytes(c));
+    if (p) c->work.a = llm__buffer_make(p, (size_t)llm__work_bytes(c));
+}
+static llm_result llm__ctx_reserve(llm_ctx *c, llm_error *e) {
+    llm__arena a = LLM__ZERO;
+    c->reserved = true;
+    c->text_room = (uint64_t)LLM__TEXT_PER_TOKEN * c->n_ctx + 256;
+    c->work = c->heap;
+    c->work.n_allocs = NULL;
+    c->work.a = llm__buffer_make(NULL, 0);
+    llm__ctx_layout(c, &a);
+    if (a.overflow && c->heap.plan) { c->heap.plan->most = LLM__NOWHERE; return LLM_OK; }
+    if (a.overflow) return llm__fail(e, LLM_NO_MEMORY, "n_ctx %u and n_batch %u pass the address space", c->n_ctx, c->state.n_batch);
+    if (c->heap.plan) { llm__plan_block(&c->heap, a.used); return LLM_OK; }
+    c->reserve = llm__alloc_bytes(&c->heap, a.used);
+    if (!c->reserve)
+        return llm__fail(e, LLM_NO_MEMORY, "the arena has no room for the %U bytes of keys, values, scratch and text of n_ctx %u; "
+                         "llm_plan_info.arena_bytes tells how long it must be", a.used, c->n_ctx);
+    a.base = (uint8_t *)c->reserve;
+    a.used = 0;
+    llm__ctx_layout(c, &a);
+    c->heap.a = llm__buffer_make(NULL, 0);
+    return LLM_OK;
+}
+
+// A context with all that it takes from the allocator when it opens. NULL on failure.
+static llm_ctx *llm__ctx_make(llm_model *m, const llm_ctx_desc *d, llm_error *e) {
+    llm_ctx *c = (llm_ctx *)llm__alloc_zero(&m->heap, 1, sizeof *c);
+    llm_result r;
+    if (!c) { llm__fail(e, LLM_NO_MEMORY, "no memory for the context (%U bytes)", (uint64_t)sizeof *c); return NULL; }
+    llm__atomic_add(&m->refs, 1);
+    c->model = m;
+    c->heap.a = m->heap.a;
+    c->heap.plan = m->heap.plan;
+    c->heap.n_allocs = &c->n_allocs;
+    c->work = c->heap;
+    c->n_allocs = 1;                                                // the context itself
+    llm__ctx_sizes(&m->net, d, &c->n_ctx, &c->state.n_batch);
+    r = llm__state_init(&c->state, &m->net, &m->kernels, &c->heap, c->n_ctx, c->state.n_batch, m->pool->n_workers, d->kv_type, e);
+    if (r == LLM_OK) r = llm__sampler_set(&c->sampler, &c->heap, &d->sampling, m->net.n_vocab, e);
+    if (r == LLM_OK) r = llm__stops_set(&c->stops, &c->heap, d->stop, d->n_stop, e);
+    if (r == LLM_OK) r = llm__open_chat(c, d->chat_template, e);
+    if (r == LLM_OK && llm__heap_is_arena(&c->heap)) r = llm__ctx_reserve(c, e);
+    if (r == LLM_OK) return c;
+    llm__ctx_free(c);
+    return NULL;
+}
 LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error *err) {
     llm_ctx_desc d = LLM__ZERO;
     llm_ctx *c;
-    llm_result r;
     llm__fpenv fp;
     if (!m) {
         if (err && err->code >= 0) llm__fail(err, LLM_BAD_ARG, "the model is NULL");
@@ -15535,34 +15708,155 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     if (desc) d = *desc;
     llm__ok(err);
     if (llm__check_ctx_desc(&d, err) != LLM_OK) return NULL;
-    llm__ctx_sizes(&m->net, &d, &d.n_ctx, &d.n_batch);
-    c = (llm_ctx *)llm__alloc_zero(&m->heap, 1, sizeof *c);
-    if (!c) { llm__fail(err, LLM_NO_MEMORY, "no memory for the context (%U bytes)", (uint64_t)sizeof *c); return NULL; }
-    llm__atomic_add(&m->refs, 1);
-    c->model = m;
-    c->heap.a = m->heap.a;
-    c->heap.n_allocs = &c->n_allocs;
-    c->n_allocs = 1;                                                // the context itself
+    c = llm__ctx_make(m, &d, err);
+    if (!c) return NULL;
     llm__pool_waits(m->pool, &c->spins_seen, &c->sleeps_seen);
-    c->n_ctx = d.n_ctx;
     c->max_tokens = d.max_tokens;
     c->trust_content = d.trust_content != 0;
     c->share.percent = m->cpu_share;
     llm__cores_throttled(&c->periods, &c->throttled);
     llm__os_usage_now(&c->watch.begin);
     c->major_seen = c->watch.begin.major_faults;
-    c->state.heap = &c->heap;
-    c->state.kv.heap = &c->heap;
-    r = llm__state_init(&c->state, &m->net, &m->kernels, &c->heap, d.n_ctx, d.n_batch, m->pool->n_workers, d.kv_type, err);
-    if (r == LLM_OK) r = llm__sampler_set(&c->sampler, &c->heap, &d.sampling, m->net.n_vocab, err);
-    if (r == LLM_OK) r = llm__stops_set(&c->stops, &c->heap, d.stop, d.n_stop, err);
-    if (r == LLM_OK) r = llm__open_chat(c, d.chat_template, err);
-    if (r != LLM_OK) { llm__ctx_free(c); return NULL; }
     fp = llm__fp_enter();
     llm__facts_of_ctx(c);
     llm__publish(c);
     llm__fp_leave(fp);
     return c;
+}
+
+// ---- a plan ----
+
+// Goes through a load and an opening as they would be with an arena, but starts no thread, and reads, maps and reserves nothing that is
+// large. What an arena would hold is added up block by block.
+static llm_result llm__plan_build(llm_model *m, const llm__source *src, const llm_model_desc *d, llm_ctx **c, const llm_ctx_desc *wish,
+                                  uint64_t *bytes, llm_error *e) {
+    llm__gguf_options o = LLM__ZERO;
+    llm__heap aside = m->heap;
+    uint64_t now;
+    uint32_t i;
+    llm_result r;
+    aside.plan = NULL;
+    o.heap = &m->heap;
+    o.directory_only = true;
+    r = llm__source_open(src, d, &m->gguf, &o, e);
+    if (r == LLM_OK) r = llm__model_build(m, d, e);
+    if (r == LLM_OK && wish->kv_type == LLM_KV_Q8_0) r = llm__plan_read_key_biases(&m->net, &m->gguf, &aside, e);
+    if (r != LLM_OK) return r;
+    now = *bytes;
+    for (i = 0; i < m->gguf.n_shards && m->gguf.mapping == LLM_MAP; i++)        // a mapped model has no copy of its directory
+        now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
+    *bytes = now + sizeof(llm_ctx);
+    *c = llm__ctx_make(m, wish, e);
+    return *c ? LLM_OK : e ? e->code : LLM_NO_MEMORY;
+}
+static llm_result llm__plan_fill(llm_plan_info *p, llm_model *m, llm_ctx *c, const llm__source *src, const llm_model_desc *d,
+                                 uint32_t n_batch, llm_error *e) {
+    llm__heap aside = m->heap;
+    aside.plan = NULL;
+    p->isa = m->kernels.isa;
+    p->n_threads = m->pool->n_workers;
+    p->mapping = m->gguf.mapping;
+    p->file_bytes = m->gguf.file_bytes;
+    p->weight_bytes = m->gguf.weight_bytes;
+    p->weights_mapped = m->gguf.mapping == LLM_MAP && !src->data ? m->gguf.weight_bytes : 0;
+    p->weights_read = m->gguf.mapping == LLM_READ ? m->gguf.weight_bytes : 0;
+    p->file_fingerprint = m->gguf.fingerprint;
+    p->file_system = m->gguf.file_system;
+    p->n_ctx = c->n_ctx;
+    p->n_batch = c->state.n_batch;
+    p->bytes_per_token = m->net.bytes_per_token;
+    p->bits_per_weight = llm__bits_of_reads(&m->reads);
+    p->n_ctx_train = m->net.n_ctx_train;
+    if (d->host_gb_s < 0.0) p->gb_s = llm__plan_probe(&m->kernels, &aside, p->n_threads,
+                                                          p->mem_available ? p->mem_available : UINT64_MAX, &d->parallel, &d->clock);
+    return llm__plan_sizes(p, n_batch, &c->state, e);
+}
+static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const llm_model_desc *d, const llm_ctx_desc *wish,
+                                 llm_error *e) {
+    llm__bump sums = LLM__ZERO;
+    llm__heap heap = LLM__ZERO;
+    llm_error reason;
+    llm_model *m;
+    llm_ctx *c = NULL;
+    llm_result r;
+    if (!e) e = &reason;
+    sums.room = UINT64_MAX / 2;
+    heap.a = d->allocator;
+    heap.n_bytes = &p->model_bytes;
+    heap.plan = &sums;
+    m = llm__model_make(&heap, d, e);
+    if (!m) return e->code;
+    r = llm__plan_build(m, src, d, &c, wish, &p->model_bytes, e);
+    p->arena_bytes = sums.most == LLM__NOWHERE ? 0 : sums.most + LLM__BUFFER_OWN;
+    m->heap.n_bytes = NULL;
+    if (r == LLM_OK) r = llm__plan_fill(p, m, c, src, d, llm__wished_batch(wish), e);
+    if (c) llm__ctx_free(c);
+    llm_unload(m);
+    return r;
+}
+static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
+                            llm_error *err) {
+    llm_model_desc d = LLM__ZERO;
+    llm_ctx_desc c = LLM__ZERO;
+    llm_plan_info p = LLM__ZERO;
+    const struct llm__name_type *named;
+    llm__memory memory;
+    llm__fpenv fp;
+    llm_result r;
+    if (desc) d = *desc;
+    if (ctx_desc) c = *ctx_desc;
+    llm__ok(err);
+    if (!out) return llm__fail(err, LLM_BAD_ARG, "the plan has nowhere to go: out is NULL");
+    if ((r = llm__check_desc(&d, err)) != LLM_OK || (r = llm__check_ctx_desc(&c, err)) != LLM_OK) return r;
+    fp = llm__fp_enter();
+    llm__memory_look(&memory);
+    p.mem_available = memory.available;
+    p.mem_limit = memory.limit;
+    p.mem_limit_by = memory.limit_by;
+    p.kv_type = c.kv_type;
+    p.gb_s = LLM__MAX(d.host_gb_s, 0.0);
+    named = src->path ? llm__name_type_of(src->path) : NULL;
+    p.name_type = named ? named->name : "";
+    p.name_bits = named ? (double)named->bits : 0.0;
+    r = llm__plan_open(&p, src, &d, &c, err);
+    llm__fp_leave(fp);
+    if (r == LLM_OK) llm__give_struct(out, &p, out->struct_bytes, sizeof p);
+    return r == LLM_OK ? llm__ok(err) : r;
+}
+LLM__PUBLIC llm_result llm_plan(const char *path_utf8, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
+                                llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!path_utf8) return llm__fail(err, LLM_BAD_ARG, "the path is NULL");
+    src.path = path_utf8;
+    return llm__plan(&src, desc, ctx_desc, out, err);
+}
+LLM__PUBLIC llm_result llm_plan_memory(const void *data, size_t bytes, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
+                                       llm_plan_info *out, llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!data) return llm__fail(err, LLM_BAD_ARG, "the data is NULL");
+    src.data = data;
+    src.bytes = bytes;
+    return llm__plan(&src, desc, ctx_desc, out, err);
+}
+LLM__PUBLIC llm_result llm_plan_reader(const llm_reader *reader, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,
+                                       llm_plan_info *out, llm_error *err) {
+    llm__source src = LLM__ZERO;
+    if (!reader || !reader->read_at) return llm__fail(err, LLM_BAD_ARG, "the reader is NULL or has no read_at");
+    src.reader = reader;
+    return llm__plan(&src, desc, ctx_desc, out, err);
+}
+LLM__PUBLIC size_t llm_findings_plan(const llm_plan_info *plan, llm_finding *out, size_t cap) {
+    llm_plan_info p = LLM__ZERO;
+    llm_stats_info f;
+    llm__fpenv fp;
+    size_t n;
+    if (!plan || (cap && !out)) return 0;
+    memcpy(&p, plan, plan->struct_bytes ? LLM__MIN(plan->struct_bytes, sizeof p) : sizeof p);      // of a caller that knows less of it
+    fp = llm__fp_enter();
+    llm__facts_of_plan(&p, &f);
+    n = llm__findings_of(&f, out, cap);
+    llm__fp_leave(fp);
+    return n;
 }
 
 // ---- tokens in, logits out ----
@@ -15581,11 +15875,11 @@ static void llm__first_touch(llm_ctx *c, llm__team *team) {
     if (llm__atomic_exchange(&m->touched, 1) || m->gguf.mapping != LLM_MAP || !m->from_path) return;
     if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes) return;
     began = llm__now(m);
-    all.heap = &c->heap;
+    all.heap = &c->work;
     llm__weights_of_token(&m->net, &all);
     llm__pieces_sort(&all);
     llm__touch(&all, team, &c->cancel);
-    llm__free(&c->heap, all.v);
+    llm__free(&c->work, all.v);
     c->stats.first_touch_ms = llm__ms_since(m, began);
     c->watch.next_look = 0;
     c->pages_due = true;
@@ -15663,12 +15957,17 @@ static void llm__stats_reset(llm_ctx *c) {
     llm__watch_answer(&c->watch);
 }
 
-static llm_result llm__no_memory_for_text(llm_ctx *c) { return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text"); }
+static llm_result llm__no_memory_for_text(llm_ctx *c) {
+    if (!c->reserved) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text");
+    return llm__fail(&c->error, LLM_CONTEXT_FULL, "the text passes what the arena keeps for n_ctx %u, which is %U bytes of messages and as "
+                     "many of fed text; rewind, shorten it or raise n_ctx", c->n_ctx, c->text_room);
+}
 
 static void llm__forget_answer(llm_ctx *c) {
     c->answering = false;
     c->ended = LLM_STOP_NONE;
     c->answer.n = c->held.n = c->n_hold = 0;
+    c->overlong = false;
 }
 // base = past. The caller has reserved room.
 static void llm__base_from_past(llm_ctx *c) {
@@ -15760,7 +16059,7 @@ LLM__PUBLIC llm_token llm_sample(llm_ctx *c) {
 // (a template's, say) brings it or not.
 static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, const llm__span *plain, size_t n_plain) {
     const llm__vocab *v = &c->model->vocab;
-    const llm__heap *h = &c->heap;
+    const llm__heap *h = &c->work;
     const llm_token bos = v->special[LLM_BOS];
     const bool wants_bos = t->n == 0 && v->add_bos && bos != LLM_NO_TOKEN;
     const unsigned flags = LLM_PARSE_SPECIAL | (t->n ? (unsigned)LLM_NO_SPACE_PREFIX : 0u);
@@ -15786,7 +16085,7 @@ static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, co
 #ifndef LLM_NO_CHAT
 // Appends the first n_notes messages as the template writes them. content_end: tokens up to the end of the last message's content.
 static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, bool ask, size_t *content_end) {
-    const llm__heap *h = &c->heap;
+    const llm__heap *h = &c->work;
     llm__prompt p;
     llm_message *m = LLM__NEW(h, llm_message, n_notes + 1);
     llm__tokens content = LLM__ZERO;
@@ -15794,8 +16093,9 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
     size_t i;
     memset(&p, 0, sizeof p);
     if (!m) return llm__no_memory_for_text(c);
-    for (i = 0; i < n_notes; i++) { m[i].role = c->notes[i].role; m[i].content = c->notes[i].content; }
+    for (i = 0; i < n_notes; i++) { m[i].role = c->said.p + c->notes[i].role; m[i].content = c->said.p + c->notes[i].content; }
     r = llm__chat_render(c->chat, &c->model->vocab, m, n_notes, ask ? (unsigned)LLM_GENERATION_PROMPT : 0u, h, &p, &c->error);
+    if (r == LLM_NO_MEMORY) r = llm__no_memory_for_text(c);
     if (r == LLM_OK && content_end) {
         const size_t end = p.n_plain ? p.plain[p.n_plain - 1].end : 0;
         if (!llm__tokens_add(h, &content, t->v, t->n)) r = llm__no_memory_for_text(c);
@@ -15818,16 +16118,23 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
 // The whole conversation as tokens: base, messages, text fed since. The prompt for an answer ends it if the last word was a message.
 static llm_result llm__target(llm_ctx *c, llm__tokens *t) {
     llm_result r = LLM_OK;
-    if (!llm__tokens_add(&c->heap, t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
+    if (!llm__tokens_add(&c->work, t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
     if (c->n_notes) r = llm__append_notes(c, t, c->n_notes, c->raw.n == 0, NULL);
     if (r == LLM_OK && c->raw.n) r = llm__append_text(c, t, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
     return r;
 }
 
+static llm_result llm__base_take(llm_ctx *c, const llm__tokens *t) {
+    if (c->reserved && t->n > c->n_ctx) return llm__fail_full(c, t->n);
+    if (!llm__tokens_reserve(&c->heap, &c->base, t->n)) return llm__no_memory_for_text(c);
+    if (t->n) memcpy(c->base.v, t->v, t->n * sizeof *t->v);
+    c->base.n = t->n;
+    return LLM_OK;
+}
 // Messages and fed text so far become base tokens, so that what comes now stands after them. What of it had been answered stays
 // marked as such: up to where it agrees with the answered messages alone.
 static llm_result llm__bake(llm_ctx *c) {
-    const llm__heap *h = &c->heap;
+    const llm__heap *h = &c->work;
     llm__tokens all = LLM__ZERO, settled = LLM__ZERO;
     llm_result r = LLM_OK;
     if (!llm__tokens_add(h, &all, c->base.v, c->base.n) || !llm__tokens_add(h, &settled, c->base.v, c->base_settled))
@@ -15835,44 +16142,96 @@ static llm_result llm__bake(llm_ctx *c) {
     if (r == LLM_OK && c->n_notes) r = llm__append_notes(c, &all, c->n_notes, false, NULL);
     if (r == LLM_OK && c->notes_settled) r = llm__append_notes(c, &settled, c->notes_settled, false, NULL);
     if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &all, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    if (r == LLM_OK) r = llm__base_take(c, &all);
     if (r == LLM_OK) {
         c->base_settled = llm__common_prefix(&all, &settled);
-        llm__free(h, c->base.v);
-        c->base = all;
         llm__notes_cut(c, 0);
         c->notes_settled = 0;
         c->raw.n = 0;
-    } else {
-        llm__free(h, all.v);
     }
     llm__free(h, settled.v);
+    llm__free(h, all.v);
     return r;
 }
 
-// The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages.
+// base = past up to the answer, then its text: the stop string that ended it is not part of it.
+static llm_result llm__base_from_answer(llm_ctx *c) {
+    llm__tokens t = LLM__ZERO;
+    llm_result r = LLM_OK;
+    if (!llm__tokens_add(&c->work, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), NULL, 0);
+    if (r == LLM_OK) r = llm__base_take(c, &t);
+    llm__free(&c->work, t.v);
+    return r;
+}
+// The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages. Where an arena has no room for
+// its text, it and all before it are raw tokens from now on: that always succeeds.
 static llm_result llm__settle_answer(llm_ctx *c) {
+    const llm__str role = llm__str_of("assistant"), text = llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n);
+    const bool cut = c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING;
     llm_result r = LLM_OK;
     if (!c->answering) return LLM_OK;
-    if (c->n_notes) {
-        if (!llm__notes_reserve(c, c->n_notes + 1)
-            || !llm__note_make(&c->heap, &c->notes[c->n_notes], llm__str_of("assistant"),
-                               llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n)))
-            return llm__no_memory_for_text(c);
-        c->notes_settled = ++c->n_notes;
-    } else if (c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING) {         // the stop string itself is not part of it
-        llm__tokens t = LLM__ZERO;
-        if (!llm__tokens_add(&c->heap, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
-        if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), NULL, 0);
-        if (r != LLM_OK) { llm__free(&c->heap, t.v); return r; }
-        llm__free(&c->heap, c->base.v);
-        c->base = t;
+    if (c->n_notes && !c->overlong && llm__notes_room(c, c->n_notes + 1, llm__note_bytes(role, text))) {
+        llm__note_add(c, role, text);
+        c->notes_settled = c->n_notes;
+    } else if (c->n_notes && !c->reserved) {
+        return llm__no_memory_for_text(c);
     } else {
         if (!llm__tokens_reserve(&c->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
-        llm__base_from_past(c);
+        if (cut && !c->n_notes && !c->overlong) r = llm__base_from_answer(c);
+        if (r != LLM_OK && !c->reserved) return r;
+        if (!cut || c->n_notes || c->overlong || r != LLM_OK) llm__base_from_past(c);
+        llm__notes_cut(c, 0);
+        c->notes_settled = 0;
     }
     c->base_settled = c->base.n;
     llm__forget_answer(c);
     return LLM_OK;
+}
+
+// What saying or feeding something changes, so that it can be undone.
+typedef struct llm__mark {
+    size_t n_notes, said, notes_settled, base, base_settled, raw, answer, held, n_hold;
+    bool answering, overlong;
+    llm_stop ended;
+} llm__mark;
+
+static llm__mark llm__mark_of(const llm_ctx *c) {
+    llm__mark k;
+    k.n_notes = c->n_notes; k.said = c->said.n; k.notes_settled = c->notes_settled;
+    k.base = c->base.n; k.base_settled = c->base_settled; k.raw = c->raw.n;
+    k.answer = c->answer.n; k.held = c->held.n; k.n_hold = c->n_hold;
+    k.answering = c->answering; k.overlong = c->overlong; k.ended = c->ended;
+    return k;
+}
+// Texts and tokens stand where they stood: only their ends move. While an answer is in progress, base is what the past begins with.
+static void llm__back_to(llm_ctx *c, const llm__mark *k) {
+    c->n_notes = k->n_notes; c->said.n = k->said; c->notes_settled = k->notes_settled;
+    c->base.n = k->base; c->base_settled = k->base_settled; c->raw.n = k->raw;
+    c->answer.n = k->answer; c->held.n = k->held; c->n_hold = k->n_hold;
+    c->answering = k->answering; c->overlong = k->overlong; c->ended = k->ended;
+}
+// What must stand before new input: the answer so far, settled. Where messages become raw tokens there is no way back, and none is needed.
+static llm_result llm__before_input(llm_ctx *c, bool message, llm__mark *k) {
+    llm_result r;
+    *k = llm__mark_of(c);
+    r = llm__settle_answer(c);
+    if (r == LLM_OK && message && c->raw.n) r = llm__bake(c);
+    if (c->n_notes < k->n_notes || c->raw.n < k->raw) *k = llm__mark_of(c);
+    return r;
+}
+// An arena has no more to give later: so the input is made into tokens as soon as it is there, with all that the same will take in
+// llm_next, and refused here if that is too much. What else is wrong with it is for llm_next to say.
+static llm_result llm__try_input(llm_ctx *c) {
+    llm__tokens target = LLM__ZERO, before = LLM__ZERO;
+    llm_result r;
+    if (!c->reserved) return LLM_OK;
+    r = llm__target(c, &target);
+    if (r == LLM_OK && target.n > c->n_ctx) r = llm__fail_full(c, target.n);
+    if (r == LLM_OK && !llm__tokens_reserve(&c->work, &before, c->n_ctx)) r = llm__no_memory_for_text(c);
+    llm__free(&c->work, before.v);
+    llm__free(&c->work, target.v);
+    return r == LLM_CONTEXT_FULL ? r : LLM_OK;
 }
 
 static llm_result llm__text_ready(llm_ctx *c) {
@@ -15880,25 +16239,21 @@ static llm_result llm__text_ready(llm_ctx *c) {
     return LLM_OK;
 }
 static llm_result llm__queue_message(llm_ctx *c, const char *role, const char *text) {
-    const llm__heap *h = &c->heap;
-    llm__note note;
+    const llm__str r_text = llm__str_of(role), content = llm__str_of(text);
+    llm__mark before;
     llm_result r = llm__text_ready(c);
     if (r != LLM_OK) return r;
     if (!role || !text || !*role) return llm__fail(&c->error, LLM_BAD_ARG, "llm_say: the role or the text is missing");
     if (c->chat_result != LLM_OK) return llm__fail(&c->error, c->chat_result, "%s", c->chat_reason);
-    // What can fail comes first: the copy, room for it and for the answer's message; then the answer is settled, then the message added.
-    if (!llm__notes_reserve(c, c->n_notes + 2) || !llm__note_make(h, &note, llm__str_of(role), llm__str_of(text)))
-        return llm__no_memory_for_text(c);
-    r = llm__settle_answer(c);
-    if (r == LLM_OK && c->raw.n) r = llm__bake(c);
-    if (r != LLM_OK) {
-        llm__free(h, note.role);
-        llm__free(h, note.content);
-        return r;
+    r = llm__before_input(c, true, &before);
+    if (r == LLM_OK && !llm__notes_room(c, c->n_notes + 2, llm__note_bytes(r_text, content))) r = llm__no_memory_for_text(c);
+    if (r == LLM_OK) {
+        llm__note_add(c, r_text, content);
+        r = llm__try_input(c);
     }
-    c->notes[c->n_notes++] = note;
-    c->fresh = true;
-    return LLM_OK;
+    if (r == LLM_OK) c->fresh = true;
+    else llm__back_to(c, &before);
+    return r;
 }
 LLM__PUBLIC llm_result llm_say(llm_ctx *c, const char *role, const char *text) {
     llm__call call;
@@ -15907,15 +16262,19 @@ LLM__PUBLIC llm_result llm_say(llm_ctx *c, const char *role, const char *text) {
     return llm__leave(c, &call, llm__queue_message(c, role, text));
 }
 static llm_result llm__queue_text(llm_ctx *c, const char *text, size_t n) {
+    llm__mark before;
     llm_result r = llm__text_ready(c);
     if (r != LLM_OK) return r;
     if (n && !text) return llm__fail(&c->error, LLM_BAD_ARG, "llm_feed: the text is NULL");
     if (!llm__string_room(&c->heap, &c->raw, n)) return llm__no_memory_for_text(c);
-    r = llm__settle_answer(c);
-    if (r != LLM_OK) return r;
-    llm__string_add(&c->heap, &c->raw, text, n);
-    c->fresh = true;
-    return LLM_OK;
+    r = llm__before_input(c, false, &before);
+    if (r == LLM_OK) {
+        llm__string_add(&c->heap, &c->raw, text, n);
+        r = llm__try_input(c);
+    }
+    if (r == LLM_OK) c->fresh = true;
+    else llm__back_to(c, &before);
+    return r;
 }
 LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
     llm__call call;
@@ -15929,7 +16288,7 @@ LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
 // The first `keep` answered messages as tokens, with the prompt for an answer; where the content of the last of them ends.
 static llm_result llm__notes_as_tokens(llm_ctx *c, size_t keep, llm__tokens *t, size_t *end) {
     t->n = 0;
-    if (!llm__tokens_add(&c->heap, t, c->base.v, c->base_settled)) return llm__no_memory_for_text(c);
+    if (!llm__tokens_add(&c->work, t, c->base.v, c->base_settled)) return llm__no_memory_for_text(c);
     return llm__append_notes(c, t, keep, true, end);
 }
 // How many answered messages end within the first n tokens, and whether these tokens are what the template makes of them, or the
@@ -15950,7 +16309,7 @@ static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *
         r = llm__notes_as_tokens(c, low, &t, &end);
         *fits = r == LLM_OK && n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
     }
-    llm__free(&c->heap, t.v);
+    llm__free(&c->work, t.v);
     return r == LLM_NO_MEMORY ? r : LLM_OK;
 }
 static llm_result llm__rewind(llm_ctx *c, size_t n) {
@@ -16076,13 +16435,13 @@ static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
 
 // Evaluates the waiting input. On failure it is dropped, and the past is what it was.
 static llm_result llm__begin_answer(llm_ctx *c) {
-    const llm__heap *h = &c->heap;
+    const llm__heap *h = &c->work;
     llm__tokens target = LLM__ZERO, before = LLM__ZERO;
     llm_result r = llm__target(c, &target);
     llm__stats_reset(c);
     if (r == LLM_OK && target.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
     if (r == LLM_OK && target.n > c->n_ctx) r = llm__fail_full(c, target.n);
-    if (r == LLM_OK && (!llm__tokens_add(h, &before, c->past.v, c->past.n) || !llm__tokens_reserve(h, &c->base, target.n)))
+    if (r == LLM_OK && (!llm__tokens_add(h, &before, c->past.v, c->past.n) || !llm__tokens_reserve(&c->heap, &c->base, target.n)))
         r = llm__no_memory_for_text(c);
     if (r == LLM_OK) {
         r = llm__become(c, &target);
@@ -16116,6 +16475,7 @@ static void llm__open_answer(llm_ctx *c) {
     c->why = c->ended = LLM_STOP_NONE;
     c->n_answer = 0;
     c->answer.n = c->held.n = c->n_hold = 0;
+    c->overlong = false;
     c->answer_begin = c->past.n;
     llm__stops_reset(&c->stops);
 }
@@ -16152,15 +16512,19 @@ static llm_result llm__cut_piece(llm_ctx *c) {
     const llm__heap *h = &c->heap;
     const bool over = c->ended != LLM_STOP_NONE && c->ended != LLM_STOP_LIMIT;
     size_t n = c->ended ? c->held.n : c->held.n - c->n_hold, clean;
+    bool room;
     if (!over) n = llm__utf8_whole(c->held.p, n);
     c->piece.n = 0;
     if (n == 0) return LLM_OK;
     clean = llm__utf8_clean(c->held.p, n, NULL, 0);
-    if (!llm__string_room(h, &c->piece, clean) || !llm__string_room(h, &c->answer, clean)) return llm__no_memory_for_text(c);
+    if (!llm__string_room(h, &c->piece, clean)) return llm__no_memory_for_text(c);
+    room = !c->overlong && llm__string_room(h, &c->answer, clean);
+    if (!room && !c->reserved) return llm__no_memory_for_text(c);
+    c->overlong = !room;
     llm__utf8_clean(c->held.p, n, c->piece.p, clean);
     c->piece.n = clean;
     c->piece.p[clean] = 0;
-    llm__string_add(h, &c->answer, c->piece.p, clean);
+    if (room) llm__string_add(h, &c->answer, c->piece.p, clean);
     memmove(c->held.p, c->held.p + n, c->held.n - n);
     c->held.n -= n;
     c->n_hold = LLM__MIN(c->n_hold, c->held.n);

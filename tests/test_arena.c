@@ -1,0 +1,590 @@
+// test_arena - everything in one buffer: llm_plan_info.arena_bytes is exact, and after llm_open nothing is asked for any more.
+#include <stdlib.h>
+static unsigned long mallocs;                                        // of the library
+static void *count_malloc(size_t n) { mallocs++; return malloc(n); }
+#define LLM_MALLOC(n) count_malloc(n)
+#define LLM_FREE(p) free(p)
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+#include "test.h"
+
+enum { FENCE = 64, ODD = 5, TOKENS = 4096 };
+
+//------------------------------------------------------------------------------------------------------------------------------
+// A buffer of just so many bytes at an odd address, with a fence on each side.
+
+typedef struct field { unsigned char *all, *at; size_t bytes; } field;
+
+static field field_make(size_t bytes) {
+    field f;
+    f.bytes = bytes;
+    f.all = (unsigned char *)malloc(bytes + 2 * FENCE + ODD);
+    f.at = f.all + FENCE + ODD;
+    memset(f.all, 0xc5, bytes + 2 * FENCE + ODD);
+    return f;
+}
+static int field_whole(const field *f) {
+    size_t i;
+    for (i = 0; i < FENCE + ODD; i++)
+        if (f->all[i] != 0xc5) return 0;
+    for (i = 0; i < FENCE; i++)
+        if (f->at[f->bytes + i] != 0xc5) return 0;
+    return 1;
+}
+static void field_free(field *f) {
+    CHECK(field_whole(f));
+    free(f->all);
+}
+static const llm__bump *bump_of(const llm_allocator *a) { return &((const llm__buffer *)a->user)->bump; }
+
+//------------------------------------------------------------------------------------------------------------------------------
+// A model by one of three ways.
+
+typedef enum way { MEMORY, READER, FILE_READ, FILE_MAPPED, WAYS } way;
+typedef struct subject { const char *path; unsigned char *bytes; size_t n; llm_reader reader; } subject;
+
+static size_t subject_read_at(void *user, uint64_t offset, void *dst, size_t n) {
+    const subject *s = (const subject *)user;
+    n = n < 1000 ? n : 1000;                                         // a reader may give less than it is asked for
+    memcpy(dst, s->bytes + offset, n);
+    return n;
+}
+static int subject_open(subject *s, const char *path) {
+    s->path = path;
+    s->bytes = test_read(path, &s->n);
+    s->reader.user = s;
+    s->reader.size = s->n;
+    s->reader.read_at = subject_read_at;
+    return CHECK(s->bytes != NULL);
+}
+static void wish_for(way w, llm_model_desc *d) { d->mapping = w == FILE_READ ? LLM_READ : w == FILE_MAPPED ? LLM_MAP : LLM_MAP_AUTO; }
+static llm_result subject_plan(const subject *s, way w, llm_model_desc d, const llm_ctx_desc *c, llm_plan_info *p, llm_error *e) {
+    memset(p, 0, sizeof *p);
+    wish_for(w, &d);
+    return w == MEMORY ? llm_plan_memory(s->bytes, s->n, &d, c, p, e) : w == READER ? llm_plan_reader(&s->reader, &d, c, p, e)
+         : llm_plan(s->path, &d, c, p, e);
+}
+static llm_model *subject_load(const subject *s, way w, llm_model_desc d, llm_error *e) {
+    wish_for(w, &d);
+    return w == MEMORY ? llm_load_memory(s->bytes, s->n, &d, e) : w == READER ? llm_load_reader(&s->reader, &d, e)
+         : llm_load(s->path, &d, e);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// Long use. What it returns is written down, so that two of them can be compared.
+
+typedef struct record { unsigned char *p; size_t n, cap; } record;
+
+static void record_add(record *r, const void *p, size_t n) {
+    if (r->n + n > r->cap) r->p = (unsigned char *)realloc(r->p, r->cap = 2 * (r->n + n));
+    if (n) memcpy(r->p + r->n, p, n);
+    r->n += n;
+}
+static void record_logits(record *r, const llm_ctx *c) {
+    const float *l = llm_logits(c);
+    if (l) record_add(r, l, c->model->net.n_vocab * sizeof *l);
+}
+static void answer(llm_ctx *c, record *r) {
+    const char *piece;
+    size_t n;
+    while ((piece = llm_next(c, &n))) record_add(r, piece, n);
+    CHECK(llm_why(c) != LLM_STOP_ERROR);
+    if (llm_why(c) == LLM_STOP_ERROR) printf("%s\n", llm_last_error(c)->text);
+    n = llm_past(c);
+    record_add(r, &n, sizeof n);
+    record_logits(r, c);
+}
+static void talk(llm_ctx *c, record *r) {
+    static const char *const stop[] = { "the end of a long story.", " fox", "\n\n\n" };
+    int i;
+    for (i = 0; i < 5 && llm_past(c) + 60 < c->n_ctx; i++) {          // what is too much is told by other calls in an arena
+        llm_set_max_tokens(c, i == 4 ? 0 : 11 + (uint32_t)i);
+        CHECK_EQ(llm_set_stop(c, stop, (uint32_t)(i % 4)), LLM_OK);
+        CHECK_EQ(llm_say(c, "user", "Say something."), LLM_OK);
+        answer(c, r);
+        if (llm_why(c) == LLM_STOP_LIMIT && i % 2) answer(c, r);      // goes on
+    }
+}
+static void feed_to_the_end(llm_ctx *c, record *r) {
+    int i;
+    llm_set_max_tokens(c, 0);
+    for (i = 0; i < 60 && llm_past(c) + 40 < c->n_ctx; i++) {
+        CHECK_EQ(llm_feed(c, " and then again\n", 16), LLM_OK);
+        answer(c, r);
+    }
+}
+static void tokens_to_the_end(llm_ctx *c, record *r, size_t step) {
+    static llm_token t[TOKENS];
+    size_t i, past;
+    for (i = 0; i < TOKENS; i++) t[i] = (llm_token)((i * i + 7 * i) % c->model->net.n_vocab);
+    while ((past = llm_past(c)) < c->n_ctx) {
+        const size_t n = step < c->n_ctx - past ? step : c->n_ctx - past;
+        if (!CHECK_EQ(llm_eval(c, t, n), LLM_OK)) { printf("%s\n", llm_last_error(c)->text); return; }
+    }
+    CHECK_EQ(llm_eval(c, t, 1), LLM_CONTEXT_FULL);
+    record_logits(r, c);
+    t[0] = llm_sample(c);
+    record_add(r, t, sizeof t[0]);
+}
+static void use(llm_ctx *c, record *r) {
+    const int text = c->model->vocab.status == LLM_OK;
+    const llm_token some[3] = { 1, 2, 3 };
+    tokens_to_the_end(c, r, 100);
+    CHECK_EQ(llm_rewind(c, c->n_ctx / 2), LLM_OK);
+    tokens_to_the_end(c, r, 33);
+    CHECK_EQ(llm_rewind(c, 5), LLM_OK);                               // a window has lost it: everything again
+    llm_trim(c);
+    tokens_to_the_end(c, r, 1000);
+    CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+    if (text && c->chat_result == LLM_OK) talk(c, r);
+    CHECK_EQ(llm_rewind(c, llm_past(c) / 2), LLM_OK);
+    if (text && c->n_ctx <= 512) feed_to_the_end(c, r);
+    CHECK_EQ(llm_rewind(c, llm_past(c) / 3), LLM_OK);
+    if (text && c->chat_result == LLM_OK) talk(c, r);
+    CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+    CHECK_EQ(llm_eval(c, some, 3), LLM_OK);
+    record_logits(r, c);
+    if (text) answer(c, r);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// arena_bytes: enough, and no byte too many.
+
+static void check_refused(const subject *s, way w, llm_model_desc d, const llm_ctx_desc *c, size_t bytes) {
+    field f = field_make(bytes);
+    llm_error e;
+    llm_model *m;
+    llm_ctx *ctx = NULL;
+    d.allocator = llm_arena(f.at, bytes);
+    m = subject_load(s, w, d, &e);
+    if (m) ctx = llm_open(m, c, &e);
+    CHECK(!ctx);
+    CHECK_EQ(e.code, LLM_NO_MEMORY);
+    CHECK(strlen(e.text) > 20);
+    llm_close(ctx);
+    llm_unload(m);
+    if (d.allocator.user) CHECK(bump_of(&d.allocator)->n_live == 0 && bump_of(&d.allocator)->used == 0);
+    field_free(&f);
+}
+// Loads and opens in exactly the planned bytes, twice in the same buffer, and uses it to the end; the record is what malloc gives as well.
+static void check_exact(const subject *s, way w, llm_model_desc d, const llm_ctx_desc *c, const record *want) {
+    llm_plan_info p;
+    llm_error e;
+    field f;
+    int round;
+    if (!CHECK_EQ(subject_plan(s, w, d, c, &p, &e), LLM_OK)) { printf("%s: %s\n", s->path, e.text); return; }
+    check_refused(s, w, d, c, (size_t)p.arena_bytes - 1);
+    f = field_make((size_t)p.arena_bytes);
+    for (round = 0; round < 2; round++) {
+        const unsigned long before = mallocs;
+        record got = { NULL, 0, 0 };
+        llm__buffer state;
+        llm_model *m;
+        llm_ctx *ctx;
+        uint64_t asked;
+        d.allocator = llm_arena(f.at, f.bytes);
+        m = subject_load(s, w, d, &e);
+        ctx = llm_open(m, c, &e);
+        if (!CHECK(ctx != NULL)) { printf("%s: %s\n", s->path, e.text); llm_unload(m); break; }
+        CHECK_EQ(bump_of(&d.allocator)->most, bump_of(&d.allocator)->room);
+        memcpy(&state, d.allocator.user, sizeof state);
+        asked = ctx->n_allocs;
+        if (want) {
+            use(ctx, &got);
+            CHECK(got.n == want->n && memcmp(got.p, want->p, got.n) == 0);
+        }
+        CHECK_EQ(ctx->n_allocs, asked);                               // nothing was asked for, in vain or not
+        CHECK(memcmp(&state, d.allocator.user, sizeof state) == 0);
+        free(got.p);
+        llm_close(ctx);
+        ctx = llm_open(m, c, &e);                                     // a second context after the first
+        CHECK(ctx != NULL);
+        llm_unload(m);
+        llm_close(ctx);
+        CHECK_EQ(mallocs, before);
+        CHECK_EQ(bump_of(&d.allocator)->used, 0);
+    }
+    field_free(&f);
+}
+static record with_malloc(const subject *s, llm_model_desc d, const llm_ctx_desc *c) {
+    record r = { NULL, 0, 0 };
+    llm_error e;
+    llm_model *m = subject_load(s, MEMORY, d, &e);
+    llm_ctx *ctx = llm_open(m, c, &e);
+    if (CHECK(ctx != NULL)) use(ctx, &r);
+    llm_close(ctx);
+    llm_unload(m);
+    return r;
+}
+static llm_ctx_desc sizes(uint32_t n_ctx, uint32_t n_batch, llm_kv_type kv) {
+    llm_ctx_desc c;
+    memset(&c, 0, sizeof c);
+    c.n_ctx = n_ctx; c.n_batch = n_batch; c.kv_type = kv;
+    return c;
+}
+static void a_plain_loop(void *user, uint32_t n, void (*task)(void *arg, uint32_t index), void *arg) {
+    uint32_t i;
+    (void)user;
+    for (i = 0; i < n; i++) task(arg, i);
+}
+
+// Every way of loading, types of keys and values, sizes: exact. Long use where `long_use` says so.
+static void one_model(const char *path, uint32_t n_ctx, int long_use) {
+    static const llm_kv_type kv[] = { LLM_KV_F16, LLM_KV_Q8_0, LLM_KV_F32 };
+    subject s;
+    llm_model_desc d;
+    llm_ctx_desc c;
+    llm_sampling drawn = LLM_SAMPLING_DEFAULT;
+    const char *const stop[] = { "a stop string that is rather long", "another" };
+    int i, w;
+    memset(&d, 0, sizeof d);
+    if (!subject_open(&s, path)) return;
+    d.n_threads = 1;
+    for (i = 0; i < 3; i++) {
+        record want = { NULL, 0, 0 };
+        c = sizes(n_ctx, i == 1 ? 16 : 8, kv[i]);
+        if (i == 1) { c.sampling = drawn; c.sampling.repeat_penalty = 1.1f; c.stop = stop; c.n_stop = 2; }
+        if (i == 2) c.chat_template = "chatml";
+        if (long_use) want = with_malloc(&s, d, &c);
+        check_exact(&s, MEMORY, d, &c, long_use ? &want : NULL);
+        free(want.p);
+    }
+    for (w = 1; w < WAYS; w++) {
+        c = sizes(100, 0, LLM_KV_F16);
+        check_exact(&s, (way)w, d, &c, NULL);
+    }
+    c = sizes(64, 64, LLM_KV_F16);
+    d.n_threads = 3;
+    check_exact(&s, MEMORY, d, &c, NULL);
+    d.parallel.for_fn = a_plain_loop;
+    check_exact(&s, READER, d, &c, NULL);
+    memset(&d, 0, sizeof d);
+    check_exact(&s, MEMORY, d, NULL, NULL);                           // all defaults
+    free(s.bytes);
+}
+// The ways, with a whole conversation.
+static void test_ways(const char *path) {
+    subject s;
+    llm_model_desc d;
+    llm_ctx_desc c = sizes(192, 16, LLM_KV_F16);
+    record want;
+    int w;
+    memset(&d, 0, sizeof d);
+    if (!subject_open(&s, path)) return;
+    d.n_threads = 1;
+    want = with_malloc(&s, d, &c);
+    d.n_threads = 2;
+    for (w = 0; w < WAYS; w++) {
+        d.parallel.for_fn = w == READER ? a_plain_loop : NULL;
+        check_exact(&s, (way)w, d, &c, &want);
+    }
+    free(want.p);
+    free(s.bytes);
+}
+// Any smaller buffer is refused, whatever stage it gets to; none of it is written beyond its end.
+static void test_too_small(const char *path) {
+    subject s;
+    llm_model_desc d;
+    llm_ctx_desc c = sizes(64, 8, LLM_KV_F16);
+    llm_plan_info p;
+    llm_error e;
+    size_t n;
+    memset(&d, 0, sizeof d);
+    if (!subject_open(&s, path)) return;
+    d.n_threads = 1;
+    if (!CHECK_EQ(subject_plan(&s, MEMORY, d, &c, &p, &e), LLM_OK)) return;
+    for (n = 0; n < 300; n++) check_refused(&s, MEMORY, d, &c, n);
+    for (; n < p.arena_bytes; n += n / 16 + 1) check_refused(&s, MEMORY, d, &c, n);
+    for (n = 1; n < 200; n++) check_refused(&s, MEMORY, d, &c, (size_t)p.arena_bytes - n);
+    d.allocator = llm_arena(NULL, 1000000);
+    CHECK(!llm_load_memory(s.bytes, s.n, &d, &e));
+    CHECK_EQ(e.code, LLM_NO_MEMORY);
+    free(s.bytes);
+}
+// A plan may itself be made in the arena that it is for.
+static void test_plan_inside(const char *path) {
+    subject s;
+    llm_model_desc d;
+    llm_ctx_desc c = sizes(64, 8, LLM_KV_Q8_0);
+    llm_plan_info outside, inside;
+    llm_error e;
+    field f;
+    const unsigned long *count = &mallocs;
+    unsigned long before;
+    memset(&d, 0, sizeof d);
+    if (!subject_open(&s, path)) return;
+    CHECK_EQ(subject_plan(&s, MEMORY, d, &c, &outside, &e), LLM_OK);
+    f = field_make((size_t)outside.arena_bytes);
+    d.allocator = llm_arena(f.at, f.bytes);
+    before = *count;
+    CHECK_EQ(subject_plan(&s, MEMORY, d, &c, &inside, &e), LLM_OK);
+    CHECK_EQ(*count, before);
+    CHECK_EQ(inside.arena_bytes, outside.arena_bytes);
+    CHECK_EQ(bump_of(&d.allocator)->used, 0);
+    field_free(&f);
+    free(s.bytes);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// Limits of text: refused where it is said, with the object as it was.
+
+typedef struct placed { subject s; field f; llm_model *m; llm_ctx *c; } placed;
+
+static int placed_open(placed *p, const char *path, const llm_ctx_desc *c) {
+    llm_model_desc d;
+    llm_plan_info plan;
+    llm_error e;
+    memset(&d, 0, sizeof d);
+    memset(p, 0, sizeof *p);
+    d.n_threads = 1;
+    if (!subject_open(&p->s, path) || !CHECK_EQ(subject_plan(&p->s, MEMORY, d, c, &plan, &e), LLM_OK)) return 0;
+    p->f = field_make((size_t)plan.arena_bytes);
+    d.allocator = llm_arena(p->f.at, p->f.bytes);
+    p->m = subject_load(&p->s, MEMORY, d, &e);
+    p->c = llm_open(p->m, c, &e);
+    return CHECK(p->c != NULL);
+}
+static void placed_close(placed *p) {
+    llm_close(p->c);
+    llm_unload(p->m);
+    if (p->f.all) field_free(&p->f);
+    free(p->s.bytes);
+}
+static char *repeated(const char *word, size_t n) {
+    char *t = (char *)malloc(n + 1);
+    size_t i, k = strlen(word);
+    for (i = 0; i < n; i++) t[i] = word[i % k];
+    t[n] = 0;
+    return t;
+}
+static void test_limits(const char *path) {
+    llm_ctx_desc c = sizes(128, 8, LLM_KV_F16);
+    placed p;
+    char *much = repeated("once upon a time ", 100000);
+    size_t past, n;
+    int i;
+    if (placed_open(&p, path, &c)) {
+        CHECK_EQ(llm_say(p.c, "user", much), LLM_CONTEXT_FULL);
+        CHECK(strlen(llm_last_error(p.c)->text) > 20);
+        CHECK_EQ(llm_feed(p.c, much, 100000), LLM_CONTEXT_FULL);
+        CHECK(llm_next(p.c, NULL) == NULL);                           // nothing waits
+        CHECK_EQ(llm_last_error(p.c)->code, LLM_BAD_STATE);
+        CHECK_EQ(llm_say(p.c, "user", "Hello."), LLM_OK);
+        llm_set_max_tokens(p.c, 4);
+        while (llm_next(p.c, NULL)) { }
+        CHECK_EQ(llm_why(p.c), LLM_STOP_LIMIT);
+        past = llm_past(p.c);
+        CHECK_EQ(llm_say(p.c, "user", much), LLM_CONTEXT_FULL);       // in the middle of an answer, which goes on
+        CHECK_EQ(llm_feed(p.c, much, 90000), LLM_CONTEXT_FULL);
+        for (n = 600; n < 1500; n += 100) CHECK_EQ(llm_feed(p.c, much, n), LLM_CONTEXT_FULL);      // some fit as bytes and not as tokens
+        while (llm_next(p.c, NULL)) { }
+        CHECK_EQ(llm_why(p.c), LLM_STOP_LIMIT);
+        CHECK_EQ(llm_past(p.c), past + 4);
+        for (i = 0; i < 1000 && llm_say(p.c, "user", "") == LLM_OK; i++) { }
+        CHECK(i > 1 && i < 128);
+        CHECK_EQ(llm_last_error(p.c)->code, LLM_CONTEXT_FULL);
+        while (llm_next(p.c, NULL)) { }
+        CHECK(llm_why(p.c) != LLM_STOP_ERROR);
+        CHECK_EQ(llm_rewind(p.c, 0), LLM_OK);
+    }
+    placed_close(&p);
+    free(much);
+}
+// Ordinary text that fills the context to its last position is not refused for its length.
+static void test_fills(const char *path) {
+    llm_ctx_desc c = sizes(256, 16, LLM_KV_Q8_0);
+    placed p;
+    char *text = repeated("The fox and the old owl went down to the river to look for the lost red boat. ", 2000);
+    size_t n = 0;
+    if (placed_open(&p, path, &c)) {
+        llm_token t[300];
+        while (llm_tokenize(p.m, text, n + 1, 0, t, 300) != LLM_FAILED && n < 2000) n++;
+        CHECK_EQ(n, 0);                                               // the model's own calls find no memory in an arena that is full
+        for (n = 2000; n > 0 && llm_feed(p.c, text, n) != LLM_OK; n--) CHECK_EQ(llm_last_error(p.c)->code, LLM_CONTEXT_FULL);
+        CHECK(n > 500);
+        CHECK(llm_next(p.c, NULL) == NULL || llm_past(p.c) > 250);
+        CHECK(llm_past(p.c) >= 254);
+    }
+    placed_close(&p);
+    free(text);
+}
+static void test_settings(const char *path) {
+    static const char *const six[] = { "0123456789abcdef0123456789abcdef", "b", "c", "d", "e", "0123456789abcdef0123456789abcdeg", "g" };
+    llm_ctx_desc c = sizes(64, 8, LLM_KV_F16);
+    llm_sampling drawn = LLM_SAMPLING_DEFAULT;
+    llm_bias bias[3] = { { 1, 1.0f }, { 2, -1.0f }, { 3, 0.5f } };
+    placed p;
+    char *longer = repeated("x", 4000);
+    const char *one = longer;
+    if (placed_open(&p, path, &c)) {                                  // greedy: nothing is kept for anything else
+        CHECK_EQ(llm_set_stop(p.c, six, 6), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, six, 7), LLM_NO_MEMORY);
+        CHECK_EQ(p.c->stops.n, 6);                                    // as it was
+        CHECK_EQ(llm_set_stop(p.c, &one, 1), LLM_NO_MEMORY);
+        CHECK_EQ(llm_set_sampling(p.c, &drawn), LLM_NO_MEMORY);
+        CHECK(strstr(llm_last_error(p.c)->text, "llm_open") != NULL);
+        CHECK_EQ(llm_set_sampling(p.c, NULL), LLM_OK);
+    }
+    placed_close(&p);
+    c.sampling = drawn;
+    c.sampling.typical_p = 0.9f;
+    c.sampling.frequency_penalty = 0.1f;
+    c.sampling.bias = bias;
+    c.sampling.n_bias = 3;
+    c.stop = &one;
+    c.n_stop = 1;
+    if (placed_open(&p, path, &c)) {                                  // the settings that take most: all others fit
+        CHECK_EQ(llm_set_sampling(p.c, NULL), LLM_OK);
+        CHECK_EQ(llm_set_sampling(p.c, &drawn), LLM_OK);
+        CHECK_EQ(llm_set_sampling(p.c, &c.sampling), LLM_OK);
+        drawn.n_bias = 3;
+        drawn.bias = bias;
+        CHECK_EQ(llm_set_sampling(p.c, &drawn), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, six, 7), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, NULL, 0), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, &one, 1), LLM_OK);
+    }
+    placed_close(&p);
+    free(longer);
+}
+// Anything at random, for a long time: never LLM_NO_MEMORY, and nothing more is taken.
+static void test_anything(const char *path, uint32_t n_ctx, unsigned steps, uint32_t seed) {
+    static const char *const stop[] = { "e", " the", "ab\n", "\xf0\x9f\x98" };
+    static const char *const roles[] = { "user", "assistant", "system", "tool" };
+    llm_ctx_desc c = sizes(n_ctx, 1 + seed % 16, LLM_KV_F16);
+    llm_token t[64];
+    char text[800];
+    placed p;
+    unsigned i, k, refused = 0, taken = 0;
+    c.sampling.temperature = 3.0f;
+    c.max_tokens = 7;
+    if (placed_open(&p, path, &c)) {
+        llm__buffer state;
+        memcpy(&state, p.m->heap.a.user, sizeof state);
+        for (i = 0; i < steps; i++) {
+            const uint32_t x = seed = seed * 1664525u + 1013904223u, what = x >> 28, n = x >> 8 & 511;
+            llm_result r = LLM_OK;
+            for (k = 0; k < n; k++) text[k] = what & 1 ? "the fox, a boat. \n"[(x >> 5) * (k + 1) % 18] : (char)((x * (k + 3) >> 7) | 1);
+            text[n] = 0;
+            for (k = 0; k < 64; k++) t[k] = (llm_token)((x >> 3) * (k + 1) % p.m->net.n_vocab);
+            if (what < 4) r = llm_say(p.c, roles[x >> 6 & 3], text + (x >> 20 & 1 ? n - n / 8 : 0));
+            else if (what < 7) r = llm_feed(p.c, text, n / (1 + (x >> 18 & 7)));
+            else if (what < 11) for (k = 0; k < n / 8 && llm_next(p.c, NULL); k++) { }
+            else if (what == 11) r = llm_eval(p.c, t, n % 64);
+            else if (what == 12) r = llm_rewind(p.c, n % (llm_past(p.c) + 1));
+            else if (what == 13) r = llm_set_stop(p.c, stop, n % 5);
+            else if (what == 14) llm_sample(p.c);
+            else if (n < 64) r = llm_rewind(p.c, 0);
+            if (what < 7 && r == LLM_OK) taken++;
+            if (what < 7 && r == LLM_CONTEXT_FULL) refused++;
+            if (!CHECK(r != LLM_NO_MEMORY && llm_last_error(p.c)->code != LLM_NO_MEMORY)) printf("%s\n", llm_last_error(p.c)->text);
+            if (!CHECK(what == 12 || what == 15 ? r == LLM_OK : 1)) printf("%s\n", llm_last_error(p.c)->text);
+        }
+        CHECK(memcmp(&state, p.m->heap.a.user, sizeof state) == 0);
+        if (p.m->vocab.status == LLM_OK) {
+            CHECK(taken > steps / 50 && refused > steps / 200);
+            CHECK_EQ(bump_of(&p.c->work.a)->n_live, 0);                // every call gives back what it worked with
+        }
+    }
+    placed_close(&p);
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
+// The allocator hook: every byte through it, as it says.
+
+typedef struct ledger { struct { void *p; size_t bytes; } v[4096]; size_t n, n_calls; int wrong; } ledger;
+
+static void *ledger_alloc(void *user, size_t bytes, size_t align) {
+    ledger *l = (ledger *)user;
+    unsigned char *raw = (unsigned char *)malloc(bytes + 2 * align), *p;
+    if (!raw || l->n == 4096 || !align || align > 64 || (align & (align - 1))) { l->wrong++; free(raw); return NULL; }
+    p = raw + align - ((uintptr_t)raw & (align - 1));                 // aligned as asked, and no better than that
+    if (((uintptr_t)p & (2 * align - 1)) == 0) p += align;
+    p[-1] = (unsigned char)(p - raw);
+    memset(p, 0xa7, bytes);
+    l->v[l->n].p = p;
+    l->v[l->n++].bytes = bytes;
+    l->n_calls++;
+    return p;
+}
+static void ledger_free(void *user, void *q, size_t bytes) {
+    ledger *l = (ledger *)user;
+    unsigned char *p = (unsigned char *)q;
+    size_t i;
+    for (i = 0; i < l->n && l->v[i].p != q; i++) { }
+    if (i == l->n || l->v[i].bytes != bytes) { l->wrong++; return; }
+    l->v[i] = l->v[--l->n];
+    free(p - p[-1]);
+}
+static void test_hook(const char *path) {
+    static ledger l;
+    const unsigned long before = mallocs;
+    subject s;
+    llm_model_desc d;
+    llm_ctx_desc c = sizes(192, 16, LLM_KV_F16);
+    record r = { NULL, 0, 0 };
+    llm_plan_info p;
+    llm_error e;
+    int w;
+    memset(&l, 0, sizeof l);
+    memset(&d, 0, sizeof d);
+    if (!subject_open(&s, path)) return;
+    d.allocator.user = &l;
+    d.allocator.alloc_fn = ledger_alloc;
+    d.allocator.free_fn = ledger_free;
+    d.n_threads = 2;
+    for (w = 0; w < WAYS; w++) {
+        llm_model *m;
+        llm_ctx *ctx;
+        const size_t calls = l.n_calls;
+        CHECK_EQ(subject_plan(&s, (way)w, d, &c, &p, &e), LLM_OK);
+        CHECK_EQ(l.n, 0);
+        m = subject_load(&s, (way)w, d, &e);
+        ctx = llm_open(m, &c, &e);
+        if (CHECK(ctx != NULL)) use(ctx, &r);
+        llm_unload(m);
+        llm_close(ctx);
+        CHECK_EQ(l.n, 0);
+        CHECK(l.n_calls > calls + 20);
+    }
+    CHECK_EQ(l.wrong, 0);
+    CHECK_EQ(mallocs, before);
+    free(r.p);
+    free(s.bytes);
+}
+
+int main(void) {
+    static const char *const data[] = { "gemma2-dense.gguf", "gemma3-dense.gguf", "llama-dense.gguf", "llama-scale.gguf",
+                                        "phi3-longrope-long.gguf", "qwen3moe-moe.gguf" };
+    static const char *const archs[] = { "archs/gemma-dense.gguf", "archs/llama-freqs.gguf", "archs/llama-linear.gguf",
+                                         "archs/llama-moe.gguf", "archs/llama-yarn.gguf", "archs/phi3-dense.gguf",
+                                         "archs/qwen2-dense.gguf", "archs/qwen3-dense.gguf" };
+    const char *tiny = "examples/tiny/tiny.gguf";
+    size_t i;
+    SECTION("exact");
+    one_model(tiny, 256, 1);
+    test_ways(tiny);
+    for (i = 0; i < LLM__COUNT(data); i++) one_model(test_data(data[i]), i < 2 ? 2300 : 200, 1);
+    SECTION("exact, architectures");
+    for (i = 0; i < LLM__COUNT(archs); i++) {
+        const char *path = test_fixture(archs[i]);
+        if (!path) { test_skip("arena: no fixtures, only the models in tests/data"); break; }
+        one_model(path, 128, 1);
+    }
+    SECTION("too small");
+    test_too_small(tiny);
+    test_too_small(test_data("qwen3moe-moe.gguf"));
+    test_plan_inside(tiny);
+    SECTION("limits");
+    test_limits(tiny);
+    test_fills(tiny);
+    test_settings(tiny);
+    SECTION("anything");
+    for (i = 0; i < 6; i++) test_anything(tiny, 70 + 37 * (uint32_t)i, 1500, 1 + (uint32_t)i);
+    test_anything(test_data("gemma3-dense.gguf"), 200, 1500, 77);
+    test_anything(test_data("phi3-longrope-long.gguf"), 130, 1500, 78);
+    SECTION("allocator");
+    test_hook(tiny);
+    test_hook(test_data("gemma2-dense.gguf"));
+    return test_done();
+}
