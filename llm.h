@@ -120,11 +120,19 @@
      LLM_STATIC          every function static: nothing is exported, several copies may live in one program
      LLM_API             what stands before each public function                     (default: extern, "C" in C++)
      LLM_MALLOC(bytes), LLM_FREE(p)   instead of malloc and free; both or neither. llm_model_desc.allocator goes before them
-     LLM_NO_STDLIB       no malloc at all: llm_model_desc.allocator must be given, llm_arena for one
+     LLM_NO_STDLIB       no C library and no system, for boards: only the headers that every compiler brings (stddef, stdint, stdarg,
+                         stdbool), memcpy and its like are our own, llm_model_desc.allocator must be given (llm_arena
+                         for one), and llm_model_desc.clock if times are wanted (without one they are 0). Has LLM_NO_STDIO, LLM_NO_MMAP and
+                         LLM_NO_THREADS in it. What is left undefined is arithmetic of the compiler's own library (libgcc)
      LLM_NO_STDIO        no file access: only llm_load_memory and llm_load_reader
      LLM_NO_MMAP         files are read, never mapped
      LLM_NO_THREADS      everything on the calling thread (chosen by itself where the compiler has no atomics, such as tcc)
      LLM_NO_SIMD         scalar kernels only
+     LLM_SMALL           kernels that compute one number at a time: much less code, for boards; the same bits. Has LLM_NO_SIMD in it
+     LLM_NO_K_QUANTS     without Q2_K .. Q6_K: a model that has them is refused (LLM_UNSUPPORTED, and the error names the macro)
+     LLM_NO_RARE_QUANTS  likewise without IQ1_S .. IQ4_XS, TQ1_0, TQ2_0, MXFP4, NVFP4, Q1_0, Q2_0. Both for scalar builds: kernels of
+                         instruction sets stay in
+     LLM_NO_SENTENCES    each code has one sentence, that of llm_result_text, instead of one that names the case; nothing is logged
      LLM_NO_CHAT         without chat templates                        (text that is fed, and tokens, still work)
      LLM_QUIET           no #warning about builds that cannot keep a promise, no message about builds without optimisation
      LLM_DEBUG           GCC without -O: the library is as unoptimised as the rest, to be stepped through

@@ -30,7 +30,7 @@
 // set's block of kernels and a row in its list of formats. To add an instruction set: its LLM__HAS_ in config, its sixteen-lane
 // primitives and a pass in vectors, its block in kernels, and a line in each function of `which of them`. To add an architecture: a
 // row in arch; code in forward only if the mathematics is new.
-// To port: platform, or LLM_NO_THREADS, LLM_NO_MMAP, LLM_NO_STDIO, LLM_NO_STDLIB and memory from the host.
+// To port: platform; or LLM_NO_STDLIB, with memory and a clock from the host, where there is no system.
 
 #if !defined(LLM__IMPL_H) && !defined(LLM__PASS)
 #define LLM__IMPL_H
@@ -77,6 +77,21 @@
 
 #if defined(__TINYC__) && !defined(LLM_NO_THREADS)
 #define LLM_NO_THREADS            // no atomics
+#endif
+#if defined(LLM_SMALL) && !defined(LLM_NO_SIMD)
+#define LLM_NO_SIMD
+#endif
+// No C library, so nothing of a system either: its calls come through that library.
+#if defined(LLM_NO_STDLIB)
+#ifndef LLM_NO_STDIO
+#define LLM_NO_STDIO
+#endif
+#ifndef LLM_NO_MMAP
+#define LLM_NO_MMAP
+#endif
+#ifndef LLM_NO_THREADS
+#define LLM_NO_THREADS
+#endif
 #endif
 #if (defined(LLM_MALLOC) && !defined(LLM_FREE)) || (!defined(LLM_MALLOC) && defined(LLM_FREE))
 #error "define both LLM_MALLOC and LLM_FREE, or neither"
@@ -246,9 +261,11 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#if !defined(LLM_NO_STDLIB)
 #include <string.h>
-#if !defined(LLM_MALLOC) && !defined(LLM_NO_STDLIB)
+#if !defined(LLM_MALLOC)
 #include <stdlib.h>
+#endif
 #endif
 #if LLM__X64 && (LLM__GNUC || LLM__MSVC) && !defined(__TINYC__)
 #define LLM__HAS_CPUID 1          // asked even if no kernels are compiled in: what the build lacks is a finding
@@ -301,6 +318,33 @@
 #define LLM__MIN(a, b) ((a) < (b) ? (a) : (b))
 #define LLM__MAX(a, b) ((a) > (b) ? (a) : (b))
 
+// With LLM_NO_STDLIB the five functions of <string.h> that are called here are our own. Compilers call four of them by themselves, for
+// structs that are copied or cleared, whatever they are told about the C library: so our own carry those names in the assembler, where
+// local symbols disturb nobody, and another name in the source, where a host's <string.h> may stand. LLM__STEP in a loop keeps a compiler
+// from recognising it as the very function that it is part of.
+#if defined(LLM_NO_STDLIB)
+#undef memcpy
+#undef memmove
+#undef memset
+#undef memcmp
+#undef strlen
+#if LLM__GNUC && !defined(__TINYC__)
+#define LLM__SYMBOL2(prefix, name) #prefix #name
+#define LLM__SYMBOL1(prefix, name) LLM__SYMBOL2(prefix, name)
+#define LLM__OWN(type, name, args)                                                                                              \
+    static type llm__##name args __asm__(LLM__SYMBOL1(__USER_LABEL_PREFIX__, name));                                            \
+    static __attribute__((used)) LLM__NOINLINE type llm__##name args
+#define LLM__STEP() __asm__ volatile("")
+#define LLM__OWN_OR_INLINE(name) __builtin_##name
+typedef size_t __attribute__((may_alias)) llm__word;
+#else
+#define LLM__OWN(type, name, args) static type llm__##name args
+#define LLM__STEP() ((void)0)
+#define LLM__OWN_OR_INLINE(name) llm__##name
+typedef uint8_t llm__word;
+#endif
+#endif
+
 // Where /proc and /sys are: the tests put trees of real phones here.
 #ifndef LLM__ROOT
 #define LLM__ROOT ""
@@ -312,6 +356,51 @@
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>types   Strings with a length, bytes as numbers, arithmetic that cannot wrap unseen.
+
+#if defined(LLM_NO_STDLIB)
+// Words where both sides are aligned: most of what is copied are floats.
+LLM__OWN(void *, memcpy, (void *to, const void *from, size_t n)) {
+    uint8_t *d = (uint8_t *)to;
+    const uint8_t *s = (const uint8_t *)from;
+    if ((((uintptr_t)d | (uintptr_t)s) & (sizeof(llm__word) - 1)) == 0)
+        for (; n >= sizeof(llm__word); n -= sizeof(llm__word), d += sizeof(llm__word), s += sizeof(llm__word)) {
+            *(llm__word *)(void *)d = *(const llm__word *)(const void *)s;
+            LLM__STEP();
+        }
+    for (; n; n--) { *d++ = *s++; LLM__STEP(); }
+    return to;
+}
+LLM__OWN(void *, memmove, (void *to, const void *from, size_t n)) {
+    uint8_t *d = (uint8_t *)to;
+    const uint8_t *s = (const uint8_t *)from;
+    if (d <= s) for (; n; n--) { *d++ = *s++; LLM__STEP(); }
+    for (; n; n--) { d[n - 1] = s[n - 1]; LLM__STEP(); }
+    return to;
+}
+LLM__OWN(void *, memset, (void *to, int value, size_t n)) {
+    uint8_t *d = (uint8_t *)to;
+    for (; n; n--) { *d++ = (uint8_t)value; LLM__STEP(); }
+    return to;
+}
+LLM__OWN(int, memcmp, (const void *a, const void *b, size_t n)) {
+    const uint8_t *p = (const uint8_t *)a, *q = (const uint8_t *)b;
+    for (; n && *p == *q; n--) { p++; q++; LLM__STEP(); }
+    return n ? (int)*p - (int)*q : 0;
+}
+#if defined(__clang__)                              // makes it of a memcmp that is compared with 0
+LLM__OWN(int, bcmp, (const void *a, const void *b, size_t n)) { return llm__memcmp(a, b, n); }
+#endif
+LLM__OWN(size_t, strlen, (const char *s)) {
+    size_t n = 0;
+    while (s[n]) { n++; LLM__STEP(); }
+    return n;
+}
+#define memcpy  LLM__OWN_OR_INLINE(memcpy)          // a few bytes are a load and a store
+#define memmove LLM__OWN_OR_INLINE(memmove)
+#define memset  LLM__OWN_OR_INLINE(memset)
+#define memcmp  LLM__OWN_OR_INLINE(memcmp)
+#define strlen  LLM__OWN_OR_INLINE(strlen)
+#endif
 
 typedef struct llm__str { const char *p; size_t n; } llm__str;        // not NUL-terminated; p may point into the file
 
@@ -568,6 +657,21 @@ static llm_result llm__ok(llm_error *e) {
     if (e) { e->code = LLM_OK; e->text[0] = 0; }
     return LLM_OK;
 }
+static const char *llm__result_text(llm_result result) {
+#define LLM__X(code, text) if (result == code) return text;
+    LLM__RESULTS(LLM__X)
+#undef LLM__X
+    return "unknown result";
+}
+#if defined(LLM_NO_SENTENCES)
+// Each code has one sentence; those that name the case are not in the build. The branch that is never taken keeps their parts in use.
+static llm_result llm__unsaid(const char *format, ...) { (void)format; return LLM_OK; }
+static llm_result llm__fail_code(llm_error *e, llm_result code) {
+    if (e) { e->code = code; llm__format(e->text, sizeof e->text, "%s", llm__result_text(code)); }
+    return code;
+}
+#define llm__fail(e, code, ...) (0 ? llm__unsaid(__VA_ARGS__) : llm__fail_code((e), (code)))
+#else
 // return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %u dimensions", &name, n_dims);
 static llm_result llm__fail(llm_error *e, llm_result code, const char *format, ...) {
     va_list args;
@@ -578,9 +682,13 @@ static llm_result llm__fail(llm_error *e, llm_result code, const char *format, .
     va_end(args);
     return code;
 }
+#endif
 
 enum { LLM__LOG_ERROR, LLM__LOG_WARNING, LLM__LOG_INFO, LLM__LOG_DEBUG };
 
+#if defined(LLM_NO_SENTENCES)
+#define llm__log(log, level, ...) ((void)(0 ? llm__unsaid(__VA_ARGS__) : LLM_OK), (void)(log), (void)(level))
+#else
 static void llm__log(const llm_logger *log, int level, const char *format, ...) {
     char buf[512];
     va_list args;
@@ -590,6 +698,7 @@ static void llm__log(const llm_logger *log, int level, const char *format, ...) 
     va_end(args);
     log->log_fn(log->user, level, buf);
 }
+#endif
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>memory   Every byte comes through here. A block knows its size: 64 bytes before it, so that the host's free_fn hears the truth
@@ -829,7 +938,10 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 //              Without files, mapping or threads (LLM_NO_STDIO, LLM_NO_MMAP, LLM_NO_THREADS, or a system that lacks them) the
 //              same functions exist and say no, so nothing below asks what the system is.
 
-#if defined(_WIN32)
+#if defined(LLM_NO_STDLIB)
+#define LLM__WIN32 0
+#define LLM__POSIX 0
+#elif defined(_WIN32)
 #define LLM__WIN32 1
 #define LLM__POSIX 0
 #elif defined(__linux__) || defined(__APPLE__) || defined(__unix__) || defined(__wasi__)
@@ -838,6 +950,17 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #else
 #define LLM__WIN32 0
 #define LLM__POSIX 0
+#endif
+
+#if LLM__POSIX && defined(__linux__)
+#define LLM__LINUX 1
+#else
+#define LLM__LINUX 0
+#endif
+#if LLM__POSIX && defined(__APPLE__)
+#define LLM__APPLE 1
+#else
+#define LLM__APPLE 0
 #endif
 
 // Words that threads share need the compiler's help; a chip without such instructions (value 1: by a library) counts as without.
@@ -879,9 +1002,9 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#if defined(__linux__)
+#if LLM__LINUX
 #include <sys/vfs.h>
-#elif defined(__APPLE__)
+#elif LLM__APPLE
 #include <sys/mount.h>
 #include <sys/param.h>
 #endif
@@ -893,12 +1016,12 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #include <pthread.h>
 #include <signal.h>
 #endif
-#if defined(__linux__)
+#if LLM__LINUX
 #include <sys/syscall.h>
 #endif
-#if LLM__HAS_NEON && defined(__linux__)
+#if LLM__HAS_NEON && LLM__LINUX
 #include <sys/auxv.h>
-#elif defined(__APPLE__)
+#elif LLM__APPLE
 #include <sys/sysctl.h>
 #endif
 #elif !defined(LLM_NO_STDIO)
@@ -1151,7 +1274,7 @@ static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) {
 }
 static uint32_t llm__os_cpu_now(void) { return GetCurrentProcessorNumber(); }
 
-#elif defined(__linux__) && defined(SYS_sched_getaffinity) && defined(SYS_sched_setaffinity) && defined(SYS_getcpu)
+#elif LLM__LINUX && defined(SYS_sched_getaffinity) && defined(SYS_sched_setaffinity) && defined(SYS_getcpu)
 
 #define LLM__PINS 1
 // By system call: it needs no macro of the C library, and the mask must be as wide as the kernel's, which may be for 8192 CPUs.
@@ -1183,7 +1306,7 @@ static uint32_t llm__os_cpu_now(void) { return UINT32_MAX; }
 #endif
 
 // Somebody waits for what the calling thread computes: said to systems that let a program say it without further rights.
-#if defined(__APPLE__) && !defined(LLM_NO_THREADS)
+#if LLM__APPLE && !defined(LLM_NO_THREADS)
 #define LLM__URGENT ", the user-interactive class was asked for instead"
 static void llm__os_urgent(void) { pthread_set_qos_class_self_np(QOS_CLASS_USER_INTERACTIVE, 0); }
 #elif LLM__WIN32
@@ -1234,7 +1357,7 @@ static bool llm__os_cpu_classes(uint32_t *rank, uint16_t *core) {
 #endif
 }
 static bool llm__os_core_level(uint32_t level, uint32_t *n, char *name, size_t cap) {
-#if defined(__APPLE__)
+#if LLM__APPLE
     char key[40];
     int v = 0;
     size_t bytes = sizeof v;
@@ -1254,7 +1377,7 @@ static bool llm__os_core_level(uint32_t level, uint32_t *n, char *name, size_t c
 
 #if LLM__HAS_NEON
 // Programs may not ask an ARM CPU what it has; the system says it. Numbers for names that an older system's headers lack.
-#if defined(__APPLE__)
+#if LLM__APPLE
 static bool llm__os_has(const char *name) {
     int v = 0;
     size_t n = sizeof v;
@@ -1262,9 +1385,9 @@ static bool llm__os_has(const char *name) {
 }
 #endif
 static bool llm__os_arm_dotprod(void) {
-#if defined(__linux__)
+#if LLM__LINUX
     if (getauxval(16) >> 20 & 1) return true;                              // AT_HWCAP: HWCAP_ASIMDDP
-#elif defined(__APPLE__)
+#elif LLM__APPLE
     if (llm__os_has("hw.optional.arm.FEAT_DotProd")) return true;
 #elif LLM__WIN32
     if (IsProcessorFeaturePresent(43)) return true;                        // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
@@ -1272,9 +1395,9 @@ static bool llm__os_arm_dotprod(void) {
     return LLM__ASSUMES_DOTPROD;
 }
 static bool llm__os_arm_i8mm(void) {
-#if defined(__linux__)
+#if LLM__LINUX
     if (getauxval(26) >> 13 & 1) return true;                              // AT_HWCAP2: HWCAP2_I8MM
-#elif defined(__APPLE__)
+#elif LLM__APPLE
     if (llm__os_has("hw.optional.arm.FEAT_I8MM")) return true;
 #endif
     return LLM__ASSUMES_I8MM;
@@ -1394,7 +1517,7 @@ typedef struct llm__os_file { int fd; uint64_t size, stamp; bool opened; } llm__
 #define LLM__LSEEK  lseek
 #define LLM__MMAP   mmap
 #endif
-#if defined(__APPLE__)
+#if LLM__APPLE
 #define LLM__STAT_NS(s) ((s).st_mtimespec.tv_nsec)
 #elif defined(__GLIBC__) && !defined(__USE_XOPEN2K8)
 #define LLM__STAT_NS(s) ((s).st_mtimensec)
@@ -1473,7 +1596,7 @@ static bool llm__os_file_changed(const llm__os_file *f) {
 }
 // The name of a file system on which touching a mapped page costs a message to another process or machine; "" on others.
 static const char *llm__os_file_system(const llm__os_file *f) {
-#if defined(__linux__)
+#if LLM__LINUX
     static const struct { uint32_t magic; const char *name; } remote[] = {
         { 0x65735546u, "FUSE" }, { 0x5dca2df5u, "sdcardfs" }, { 0x6969u, "NFS" }, { 0xff534d42u, "CIFS" }, { 0xfe534d42u, "SMB2" },
         { 0x517bu, "SMB" }, { 0x01021997u, "9P" }, { 0x5346414fu, "AFS" }, { 0x00c36400u, "Ceph" }, { 0x73757245u, "Coda" },
@@ -1485,7 +1608,7 @@ static const char *llm__os_file_system(const llm__os_file *f) {
     for (i = 0; i < LLM__COUNT(remote); i++)
         if ((uint32_t)s.f_type == remote[i].magic) return remote[i].name;
     return "";
-#elif defined(__APPLE__)
+#elif LLM__APPLE
     struct statfs s;
     return fstatfs(f->fd, &s) == 0 && !(s.f_flags & MNT_LOCAL) ? "network" : "";
 #else
@@ -1557,7 +1680,7 @@ static void llm__os_usage_now(llm__os_usage *u) {
         u->major_faults = (uint64_t)r.ru_majflt;
         u->minor_faults = (uint64_t)r.ru_minflt;
         u->preempted = (uint64_t)r.ru_nivcsw;
-#if defined(__APPLE__)
+#if LLM__APPLE
         u->peak_rss = (uint64_t)r.ru_maxrss;
 #else
         u->peak_rss = (uint64_t)r.ru_maxrss * 1024u;
@@ -1573,7 +1696,7 @@ static void llm__os_memory(uint64_t *total, uint64_t *available) {
     if (!GlobalMemoryStatusEx(&m)) return;
     *total = m.ullTotalPhys;
     *available = m.ullAvailPhys;
-#elif defined(__APPLE__)
+#elif LLM__APPLE
     uint64_t v = 0;
     size_t n = sizeof v;
     if (sysctlbyname("hw.memsize", &v, &n, NULL, 0) == 0) *total = v;
@@ -1604,26 +1727,64 @@ static uint64_t llm__os_address_space(void) {
 
 // ---- small texts of the system, such as /proc/meminfo
 
-// The beginning of the file at LLM__ROOT + path, NUL-terminated. Its length; 0, and "" in buf, where there is no such text.
-static size_t llm__os_text(const char *path, char *buf, size_t cap) {
-    size_t n = 0;
-#if defined(__linux__) && !defined(LLM_NO_STDIO)
+#if LLM__LINUX && !defined(LLM_NO_STDIO)
+static int llm__os_text_open(const char *path) {
     char full[512];
-    int fd = -1;
+    int fd;
     llm__format(full, sizeof full, "%s%s", LLM__ROOT, path);
     do fd = open(full, O_RDONLY | LLM__O_CLOEXEC); while (fd < 0 && errno == EINTR);
-    while (fd >= 0 && n + 1 < cap) {
-        const ssize_t got = read(fd, buf + n, cap - 1 - n);
+    return fd;
+}
+// Less than cap only at the end of the text.
+static size_t llm__os_text_read(int fd, char *buf, size_t cap) {
+    size_t n = 0;
+    while (fd >= 0 && n < cap) {
+        const ssize_t got = read(fd, buf + n, cap - n);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         n += (size_t)got;
     }
-    if (fd >= 0) close(fd);
-#else
-    (void)path;
-#endif
-    if (cap) buf[n] = 0;
     return n;
+}
+static void llm__os_text_close(int fd) { if (fd >= 0) close(fd); }
+#else
+static int llm__os_text_open(const char *path) { (void)path; return -1; }
+static size_t llm__os_text_read(int fd, char *buf, size_t cap) { (void)fd; (void)buf; (void)cap; return 0; }
+static void llm__os_text_close(int fd) { (void)fd; }
+#endif
+
+// The beginning of the file at LLM__ROOT + path, NUL-terminated. Its length; 0, and "" in buf, where there is no such text.
+static size_t llm__os_text(const char *path, char *buf, size_t cap) {
+    const int fd = llm__os_text_open(path);
+    const size_t n = llm__os_text_read(fd, buf, cap - 1);
+    llm__os_text_close(fd);
+    buf[n] = 0;
+    return n;
+}
+// All of it, line by line, in the order of the text; of a line beyond 1 kB its beginning. Returns how many lines were told.
+typedef void (*llm__line_fn)(void *arg, llm__str line);
+static LLM__NOINLINE size_t llm__os_lines(const char *path, llm__line_fn fn, void *arg) {
+    char buf[1024];
+    const int fd = llm__os_text_open(path);
+    size_t kept = 0, told = 0;
+    bool more = fd >= 0, middle = false;                                  // middle: the beginning of this line has been told
+    while (more) {
+        const size_t n = kept + llm__os_text_read(fd, buf + kept, sizeof buf - kept);
+        size_t at = 0, end;
+        more = n == sizeof buf;
+        for (;;) {
+            for (end = at; end < n && buf[end] != '\n'; end++) { }
+            if (end == n && more && at) break;                            // the rest comes with the next piece
+            if (end > at && !middle) { fn(arg, llm__str_n(buf + at, end - at)); told++; }
+            middle = end == n;
+            at = LLM__MIN(end + 1, n);
+            if (middle) break;
+        }
+        kept = n - at;
+        memmove(buf, buf + at, kept);
+    }
+    llm__os_text_close(fd);
+    return told;
 }
 
 // ---- mapping: read-only and shared. data points at the offset that was asked for, rounding to pages stays inside.
@@ -1649,7 +1810,7 @@ static size_t llm__os_map_grain(void) {
 #endif
 }
 static llm_result llm__os_map_no_room(llm_error *e, uint64_t bytes) {
-#if defined(__APPLE__)
+#if LLM__APPLE
     return llm__fail(e, LLM_NO_MEMORY, "no address space to map %U bytes; on iOS add the entitlements extended-virtual-addressing and "
                      "increased-memory-limit (com.apple.developer.kernel.*)", bytes);
 #else
@@ -1696,7 +1857,7 @@ static void llm__os_unmap(llm__os_map *m) {
 #endif
 // Bytes of the mapping that are in memory, as the system tells it.
 static uint64_t llm__os_map_resident(const llm__os_map *m) {
-#if !defined(LLM_NO_MMAP) && defined(__linux__) && defined(SYS_mincore)
+#if !defined(LLM_NO_MMAP) && LLM__LINUX && defined(SYS_mincore)
     const size_t page = llm__os_map_grain();
     uint8_t in[1024];
     uint64_t n = 0;
@@ -1762,7 +1923,7 @@ static void llm__os_thread_join(llm__os_thread *t) {
 #else
 
 // A new thread inherits the signal mask, so it is set around the start: no signal of the host's is ever delivered to a worker.
-#if defined(__linux__)
+#if LLM__LINUX
 // By the system call, because strict C99 hides sigset_t. The C library's own three signals stay open: setuid() relies on them.
 #if defined(__mips__)
 #define LLM__SIG_SETMASK 3
@@ -1838,7 +1999,7 @@ static void llm__os_wake_all(llm__os_event *ev, llm__atomic32 *word) {
     WakeAllConditionVariable(&ev->changed);
 }
 
-#elif defined(__linux__) && (defined(SYS_futex) || defined(SYS_futex_time64))
+#elif LLM__LINUX && (defined(SYS_futex) || defined(SYS_futex_time64))
 
 typedef struct llm__os_event { char none; } llm__os_event;
 
@@ -1919,10 +2080,20 @@ static const char *llm__machine_line(const char *text, const char *key) {
     }
     return NULL;
 }
-// "MemTotal:   16384 kB", in bytes; 0 without such a line.
-static uint64_t llm__machine_kb(const char *text, const char *key) {
-    const char *p = llm__machine_line(text, key);
-    return p ? llm__machine_number(p) * 1024u : 0;
+// The number behind `key` and blanks, where the line begins with it: "VmSwap:   300 kB". *out stays as it is elsewhere.
+static bool llm__line_number(llm__str line, const char *key, uint64_t *out) {
+    size_t i;
+    if (!llm__str_starts(line, key)) return false;
+    for (i = strlen(key); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t'); i++) { }
+    for (*out = 0; i < line.n && line.p[i] >= '0' && line.p[i] <= '9' && *out < UINT64_MAX / 10 - 9; i++)
+        *out = *out * 10 + (uint64_t)(line.p[i] - '0');
+    return true;
+}
+// Likewise, in bytes.
+static bool llm__line_kb(llm__str line, const char *key, uint64_t *out) {
+    if (!llm__line_number(line, key, out)) return false;
+    *out *= 1024u;
+    return true;
 }
 
 // ---- cores ----
@@ -1934,6 +2105,7 @@ typedef struct llm__cores {
     llm__cpus online, best;            // best: the performance cores
     uint32_t rank[LLM__MAX_CPUS];      // of CPUs that are online: the higher the faster; what it counts differs between machines
     uint16_t core[LLM__MAX_CPUS];      // the first CPU of its core: CPUs with the same number are SMT siblings
+    uint32_t spare[2][LLM__MAX_CPUS];  // numbers of each CPU while they are compared; here, because 8 kB are too much for a stack
     uint32_t n_online, n_best;
     uint32_t quota;                    // CPUs that the cgroup's quota of CPU time is worth, rounded up (0: no quota)
     char why[112];                     // what told the performance cores from the others
@@ -2019,19 +2191,21 @@ static bool llm__cpuinfo_number(llm__str line, const char *name, uint32_t *out) 
     return true;
 }
 // The weight of every CPU that is online. false: not an ARM machine, or a part that is not in the table.
+typedef struct llm__cpuinfo { uint32_t *weight, cpu, maker; } llm__cpuinfo;
+static void llm__cpuinfo_line(void *arg, llm__str line) {
+    llm__cpuinfo *info = (llm__cpuinfo *)arg;
+    uint32_t part;
+    if (llm__cpuinfo_number(line, "processor", &info->cpu)) info->maker = 0;
+    llm__cpuinfo_number(line, "CPU implementer", &info->maker);
+    if (llm__cpuinfo_number(line, "CPU part", &part) && info->cpu < LLM__MAX_CPUS)
+        info->weight[info->cpu] = llm__arm_weight(info->maker, part);
+}
 static bool llm__cores_parts(const llm__cores *c, uint32_t *weight) {
-    char buf[24576];
-    size_t n = llm__os_text("/proc/cpuinfo", buf, sizeof buf), at, end;
-    uint32_t cpu = LLM__MAX_CPUS, maker = 0, part;
+    llm__cpuinfo info;
+    uint32_t cpu;
+    info.weight = weight; info.cpu = LLM__MAX_CPUS; info.maker = 0;
     memset(weight, 0, LLM__MAX_CPUS * sizeof *weight);
-    for (at = 0; at < n; at = end + 1) {
-        llm__str line;
-        for (end = at; end < n && buf[end] != '\n'; end++) { }
-        line = llm__str_n(buf + at, end - at);
-        if (llm__cpuinfo_number(line, "processor", &cpu)) maker = 0;
-        llm__cpuinfo_number(line, "CPU implementer", &maker);
-        if (llm__cpuinfo_number(line, "CPU part", &part) && cpu < LLM__MAX_CPUS) weight[cpu] = llm__arm_weight(maker, part);
-    }
+    llm__os_lines("/proc/cpuinfo", llm__cpuinfo_line, &info);
     for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) if (llm__cpus_has(&c->online, cpu) && !weight[cpu]) return false;
     return true;
 }
@@ -2039,7 +2213,7 @@ static bool llm__cores_parts(const llm__cores *c, uint32_t *weight) {
 // The first CPU of each CPU's core. Without the list of siblings: the first with the same numbers, of which the cluster's is one, because
 // ARM counts the cores of every cluster from 0.
 static void llm__cores_siblings(llm__cores *c) {
-    uint32_t first[LLM__MAX_CPUS], more[LLM__MAX_CPUS], cpu, other;
+    uint32_t *first = c->spare[0], *more = c->spare[1], cpu, other;
     for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) c->core[cpu] = (uint16_t)cpu;
     if (llm__cores_each(c, "topology/thread_siblings_list", first)) {
         for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++)
@@ -2048,7 +2222,7 @@ static void llm__cores_siblings(llm__cores *c) {
     }
     if (!llm__cores_each(c, "topology/core_id", first) || !llm__cores_each(c, "topology/physical_package_id", more)) return;
     for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) first[cpu] = first[cpu] << 16 | (more[cpu] & 0xffffu);
-    if (!llm__cores_each(c, "topology/cluster_id", more)) memset(more, 0, sizeof more);
+    if (!llm__cores_each(c, "topology/cluster_id", more)) memset(more, 0, sizeof c->spare[1]);
     for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
         if (!llm__cpus_has(&c->online, cpu)) continue;
         for (other = 0; other < cpu; other++)
@@ -2161,7 +2335,7 @@ static bool llm__cores_by_capacity(llm__cores *c) {
 // What the kernel computes, from what is there: weight of the part x highest frequency. A frequency alone hides what a core does per clock,
 // so that a smaller step tells as much.
 static bool llm__cores_by_estimate(llm__cores *c) {
-    uint32_t mhz[LLM__MAX_CPUS], cpu, in, out;
+    uint32_t *mhz = c->spare[0], cpu, in, out;
     const bool parts = llm__cores_parts(c, c->rank), clocks = llm__cores_each(c, "cpufreq/cpuinfo_max_freq", mhz);
     for (cpu = 0; cpu < LLM__MAX_CPUS; cpu++) {
         mhz[cpu] = clocks && llm__cpus_has(&c->online, cpu) ? mhz[cpu] / 1000 : 1;
@@ -2175,25 +2349,32 @@ static bool llm__cores_by_estimate(llm__cores *c) {
     return true;
 }
 
-// The path of this process's group for a controller, "" for version 2, from lines such as "4:cpu,cpuacct:/docker/1f2e" and "0::/user".
-static bool llm__machine_cgroup(const char *controller, char *path, size_t cap) {
-    char buf[4096];
-    size_t n = llm__os_text("/proc/self/cgroup", buf, sizeof buf), at, end, name, stop, want = strlen(controller);
-    for (at = 0; at < n; at = end + 1) {
-        for (end = at; end < n && buf[end] != '\n'; end++) { }
-        for (name = at; name < end && buf[name] != ':'; name++) { }
-        for (name++, stop = name; stop < end && buf[stop] != ':' && buf[stop] != ','; stop++) { }
-        while (stop < end && buf[stop] == ',' && (stop - name != want || memcmp(buf + name, controller, want))) {
-            for (name = ++stop; stop < end && buf[stop] != ':' && buf[stop] != ','; stop++) { }
-        }
-        if (stop >= end || stop - name != want || memcmp(buf + name, controller, want)) continue;
-        while (stop < end && buf[stop] != ':') stop++;
-        if (stop >= end || end - stop > cap) continue;
-        memcpy(path, buf + stop + 1, end - stop - 1);
-        path[end - stop - 1] = 0;
-        return true;
+// The path of this process's group for a controller, "" for version 2, from lines such as "4:cpu,cpuacct:/docker/1f2e" and "0::/user":
+// the first that fits.
+typedef struct llm__cgroup { const char *controller; char *path; size_t cap; bool found; } llm__cgroup;
+static void llm__cgroup_line(void *arg, llm__str line) {
+    llm__cgroup *g = (llm__cgroup *)arg;
+    const size_t want = strlen(g->controller);
+    size_t name = 0, stop;
+    while (name < line.n && line.p[name] != ':') name++;
+    for (;;) {
+        for (stop = ++name; stop < line.n && line.p[stop] != ':' && line.p[stop] != ','; stop++) { }
+        if (stop >= line.n) return;
+        if (stop - name == want && memcmp(line.p + name, g->controller, want) == 0) break;
+        if (line.p[stop] == ':') return;
+        name = stop;
     }
-    return false;
+    while (stop < line.n && line.p[stop] != ':') stop++;
+    if (g->found || stop >= line.n || line.n - stop > g->cap) return;
+    memcpy(g->path, line.p + stop + 1, line.n - stop - 1);
+    g->path[line.n - stop - 1] = 0;
+    g->found = true;
+}
+static bool llm__machine_cgroup(const char *controller, char *path, size_t cap) {
+    llm__cgroup g;
+    g.controller = controller; g.path = path; g.cap = cap; g.found = false;
+    llm__os_lines("/proc/self/cgroup", llm__cgroup_line, &g);
+    return g.found;
 }
 // "150000 100000": 150 ms of CPU time in each 100 ms are two CPUs, the second one half of the time. "max" is no limit.
 static uint32_t llm__quota_cpus(const char *quota, const char *period) {
@@ -2330,19 +2511,24 @@ static void llm__memory_narrow(llm__memory *m, uint64_t limit, uint64_t used, co
     if (!m->limit || limit < m->limit) { m->limit = limit; m->limit_by = by; }
     m->available = m->available ? LLM__MIN(m->available, left) : left;
 }
+typedef struct llm__stat_line { const char *key; uint64_t value; bool found; } llm__stat_line;
+static void llm__stat_take(void *arg, llm__str line) {
+    llm__stat_line *s = (llm__stat_line *)arg;
+    if (!s->found) s->found = llm__line_number(line, s->key, &s->value);
+}
 // One control group: `most` may say "max". Pages of files that it has in memory can be dropped for others.
 static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, const char *most, const char *used, const char *file_key) {
-    char name[400], stat[4096];
+    char name[400];
     uint64_t limit, now = 0;
-    const char *p;
+    llm__stat_line files;
     llm__format(name, sizeof name, "%s%v/%s", dir, &path, most);
     if (!llm__machine_u64(name, &limit) || limit >> 60) return;
     llm__format(name, sizeof name, "%s%v/%s", dir, &path, used);
     llm__machine_u64(name, &now);
     llm__format(name, sizeof name, "%s%v/memory.stat", dir, &path);
-    llm__os_text(name, stat, sizeof stat);
-    p = llm__machine_line(stat, file_key);
-    if (p) now -= LLM__MIN(now, llm__machine_number(p));
+    files.key = file_key; files.value = 0; files.found = false;
+    llm__os_lines(name, llm__stat_take, &files);
+    now -= LLM__MIN(now, files.value);
     llm__memory_narrow(m, limit, now, "cgroup");
 }
 // The group of this process and those above it; version 2 has one tree, version 1 one for memory. In a container the path may not be
@@ -2373,8 +2559,25 @@ static void llm__memory_pressure(llm__memory *m) {
     p += llm__until(p, '.');
     if (p[0] == '.' && p[1] >= '0' && p[1] <= '9') m->pressure_pct += (p[1] - '0') * 0.1;
 }
+static void llm__meminfo_line(void *arg, llm__str line) {
+    llm__memory *m = (llm__memory *)arg;
+    uint64_t left;
+    if (llm__line_kb(line, "MemTotal:", &m->total) || llm__line_kb(line, "MemAvailable:", &m->available)) return;
+    if (llm__line_kb(line, "SwapTotal:", &m->swap_total)) m->swap_used = m->swap_total;
+    if (llm__line_kb(line, "SwapFree:", &left)) m->swap_used = m->swap_total - LLM__MIN(m->swap_total, left);      // after SwapTotal
+}
+static void llm__status_line(void *arg, llm__str line) {
+    llm__memory *m = (llm__memory *)arg;
+    llm__line_kb(line, "RssFile:", &m->file_resident);
+    llm__line_kb(line, "RssAnon:", &m->anonymous);
+    llm__line_kb(line, "VmSwap:", &m->swapped);
+    llm__line_kb(line, "VmSize:", &m->address_space);
+    llm__line_kb(line, "VmHWM:", &m->peak_rss);
+}
+static void llm__swaps_line(void *arg, llm__str line) {
+    if (llm__str_find(line, "zram") != LLM_FAILED) *(bool *)arg = true;
+}
 static void llm__memory_look(llm__memory *m) {
-    char text[4096];
     llm__os_usage usage;
     const uint64_t space = llm__os_address_space();
     memset(m, 0, sizeof *m);
@@ -2382,22 +2585,9 @@ static void llm__memory_look(llm__memory *m) {
     llm__os_usage_now(&usage);
     m->peak_rss = usage.peak_rss;
     m->major_faults = usage.major_faults;
-    if (llm__os_text("/proc/meminfo", text, sizeof text)) {
-        m->total = llm__machine_kb(text, "MemTotal:");
-        m->available = llm__machine_kb(text, "MemAvailable:");
-        m->swap_total = llm__machine_kb(text, "SwapTotal:");
-        m->swap_used = m->swap_total - LLM__MIN(m->swap_total, llm__machine_kb(text, "SwapFree:"));
-    } else {
-        llm__os_memory(&m->total, &m->available);
-    }
-    if (llm__os_text("/proc/self/status", text, sizeof text)) {
-        m->file_resident = llm__machine_kb(text, "RssFile:");
-        m->anonymous = llm__machine_kb(text, "RssAnon:");
-        m->swapped = llm__machine_kb(text, "VmSwap:");
-        m->address_space = llm__machine_kb(text, "VmSize:");
-        if (llm__machine_line(text, "VmHWM:")) m->peak_rss = llm__machine_kb(text, "VmHWM:");
-    }
-    m->swap_is_zram = llm__os_text("/proc/swaps", text, sizeof text) && llm__has(text, "zram");
+    if (!llm__os_lines("/proc/meminfo", llm__meminfo_line, m)) llm__os_memory(&m->total, &m->available);
+    llm__os_lines("/proc/self/status", llm__status_line, m);
+    llm__os_lines("/proc/swaps", llm__swaps_line, &m->swap_is_zram);
     llm__memory_pressure(m);
     m->limit = m->total;
     m->limit_by = m->total ? "RAM" : "";
@@ -3713,17 +3903,19 @@ typedef enum llm__terms { LLM__ONE, LLM__MINIMA, LLM__HALVES } llm__terms;
     X(F32,     0,    1,       llm__f32,     ONE)          \
     X(F16,     1,    1,       llm__f16,     ONE)          \
     X(BF16,    30,   1,       llm__bf16,    ONE)
-#define LLM__BLOCK_FORMATS(X)                             \
+#define LLM__PLAIN_FORMATS(X)                             \
     X(Q4_0,    2,    32,      llm__q4_0,    ONE)          \
     X(Q4_1,    3,    32,      llm__q4_1,    MINIMA)       \
     X(Q5_0,    6,    32,      llm__q5_0,    ONE)          \
     X(Q5_1,    7,    32,      llm__q5_1,    MINIMA)       \
-    X(Q8_0,    8,    32,      llm__q8_0,    ONE)          \
+    X(Q8_0,    8,    32,      llm__q8_0,    ONE)
+#define LLM__K_FORMATS(X)                                 \
     X(Q2_K,    10,   256,     llm__q2_k,    MINIMA)       \
     X(Q3_K,    11,   256,     llm__q3_k,    ONE)          \
     X(Q4_K,    12,   256,     llm__q4_k,    MINIMA)       \
     X(Q5_K,    13,   256,     llm__q5_k,    MINIMA)       \
-    X(Q6_K,    14,   256,     llm__q6_k,    ONE)          \
+    X(Q6_K,    14,   256,     llm__q6_k,    ONE)
+#define LLM__RARE_FORMATS(X)                              \
     X(IQ2_XXS, 16,   256,     llm__iq2_xxs, ONE)          \
     X(IQ2_XS,  17,   256,     llm__iq2_xs,  ONE)          \
     X(IQ3_XXS, 18,   256,     llm__iq3_xxs, ONE)          \
@@ -3739,6 +3931,7 @@ typedef enum llm__terms { LLM__ONE, LLM__MINIMA, LLM__HALVES } llm__terms;
     X(NVFP4,   40,   64,      llm__nvfp4,   HALVES)       \
     X(Q1_0,    41,   128,     llm__q1_0,    ONE)          \
     X(Q2_0,    42,   64,      llm__q2_0,    ONE)
+#define LLM__BLOCK_FORMATS(X) LLM__PLAIN_FORMATS(X) LLM__K_FORMATS(X) LLM__RARE_FORMATS(X)
 #define LLM__FORMATS(X) LLM__FLOAT_FORMATS(X) LLM__BLOCK_FORMATS(X)
 
 #define LLM__X(name, gguf, weights, block, terms) LLM__##name,
@@ -3751,12 +3944,33 @@ typedef struct llm__type_info {
     bool minima, halves;
     llm__load_fn load;            // floats, else NULL
     llm__unpack_fn unpack;        // blocks, else NULL
+    const char *left_out;         // the macro that leaves this type out of the build, else NULL: it can be named and measured, not read
 } llm__type_info;
 
 #define LLM__TERMS(terms) LLM__##terms == LLM__MINIMA, LLM__##terms == LLM__HALVES
-#define LLM__FLOAT(name, gguf, weights, block, terms) { #name, gguf, weights, sizeof(block), LLM__TERMS(terms), block##_load, NULL },
-#define LLM__BLOCK(name, gguf, weights, block, terms) { #name, gguf, weights, sizeof(block), LLM__TERMS(terms), NULL, block##_unpack },
-static const llm__type_info llm__types[LLM__TYPE_COUNT] = { LLM__FLOAT_FORMATS(LLM__FLOAT) LLM__BLOCK_FORMATS(LLM__BLOCK) };
+#define LLM__FLOAT(name, gguf, weights, block, terms) \
+    { #name, gguf, weights, sizeof(block), LLM__TERMS(terms), block##_load, NULL, NULL },
+#define LLM__BLOCK(name, gguf, weights, block, terms) \
+    { #name, gguf, weights, sizeof(block), LLM__TERMS(terms), NULL, block##_unpack, NULL },
+// The unpack is named, and so no unused function, but nothing refers to it.
+#define LLM__ABSENT(macro, name, gguf, weights, block, terms) \
+    { #name, gguf, weights, sizeof(block), LLM__TERMS(terms), NULL, 0 ? block##_unpack : NULL, macro },
+#if defined(LLM_NO_K_QUANTS)
+#define LLM__K_ROW(name, gguf, weights, block, terms) LLM__ABSENT("LLM_NO_K_QUANTS", name, gguf, weights, block, terms)
+#else
+#define LLM__K_ROW LLM__BLOCK
+#endif
+#if defined(LLM_NO_RARE_QUANTS)
+#define LLM__RARE_ROW(name, gguf, weights, block, terms) LLM__ABSENT("LLM_NO_RARE_QUANTS", name, gguf, weights, block, terms)
+#else
+#define LLM__RARE_ROW LLM__BLOCK
+#endif
+static const llm__type_info llm__types[LLM__TYPE_COUNT] = {
+    LLM__FLOAT_FORMATS(LLM__FLOAT) LLM__PLAIN_FORMATS(LLM__BLOCK) LLM__K_FORMATS(LLM__K_ROW) LLM__RARE_FORMATS(LLM__RARE_ROW)
+};
+#undef LLM__ABSENT
+#undef LLM__K_ROW
+#undef LLM__RARE_ROW
 #undef LLM__FLOAT
 #undef LLM__BLOCK
 #undef LLM__TERMS
@@ -4973,6 +5187,16 @@ typedef enum llm__elem { LLM__HOST_F32, LLM__HOST_F16, LLM__HOST_Q8, LLM__FILE_F
 #define LLM__Q8_BLOCKS(dim)       (((dim) + 31u) / 32u)
 #define LLM__Q8_SCALE_BYTES(dim)  (LLM__Q8_BLOCKS(dim) * LLM__PAGE * 2u)
 
+typedef struct llm__query_q8 { int8_t q[LLM__MAX_HEAD]; float d[LLM__MAX_HEAD / 32]; } llm__query_q8;        // by N3, to meet integer keys
+
+// What integers need besides. A worker's own scratch, because it is too much for a stack.
+typedef struct llm__attend_q8 {
+    llm__query_q8 query[4];                        // for keys
+    float d[LLM__MAX_HEAD / 32 * LLM__PAGE];       // the scales of a page's values
+    float whole[LLM__MAX_HEAD];                    // a query, its last block filled up
+    int16_t sums[LLM__MAX_HEAD / 16];
+} llm__attend_q8;
+
 typedef struct llm__attend {
     const void *const *k;        // k[p - page0]: page p, this KV head
     const void *const *v;
@@ -4981,13 +5205,13 @@ typedef struct llm__attend {
     size_t k_stride, v_stride;   // bytes from one position to the next
     llm__elem k_elem, v_elem;    // HOST_F32, HOST_F16 or HOST_Q8, in pairs that are alike, and F16 keys with Q8 values
     float scale, softcap;        // softcap 0 = none
+    llm__attend_q8 *q8;          // with HOST_Q8
 } llm__attend;
 
 typedef struct llm__attn_part { float m, l; float *o; } llm__attn_part;         // o [head_dim_v], not yet divided by l
 
 // One query head at one position: it sees positions begin..end-1, begin < end, all inside one span.
 typedef struct llm__query { const float *q; uint32_t begin, end; llm__attn_part *out; } llm__query;
-typedef struct llm__query_q8 { int8_t q[LLM__MAX_HEAD]; float d[LLM__MAX_HEAD / 32]; } llm__query_q8;        // by N3, to meet integer keys
 
 typedef struct llm__vectors {
     void (*quantize)(const float *x, size_t n, int8_t *q, float *d, int16_t *s16);        // N3; n a multiple of 32
@@ -5012,6 +5236,12 @@ typedef struct llm__vectors {
     llm__matmul_fn matmul_f32, matmul_f16, matmul_bf16;
     float (*read)(const uint8_t *const *at, size_t step, size_t n_steps);                 // 64 bytes at each of at[0..3] + i * step
 } llm__vectors;
+
+// All kernels of an instruction set, by name.
+#define LLM__VECTORS(X) \
+    X(quantize) X(rmsnorm) X(add) X(add_scaled) X(scale) X(affine) X(glu) X(softcap) X(softmax) X(rope) X(to_f16) \
+    X(to_q8) X(exp_weights) X(max) X(attend_span) X(attend_group) X(attend_merge) X(attend_sink) X(attend_finish) \
+    X(matmul_f32) X(matmul_f16) X(matmul_bf16) X(read)
 
 // Coefficients, chosen once: minimax polynomials (Remez, relative error), rounded to F32 one after the other, each time refitting
 // the rest. The bits of all results hang on them.
@@ -5190,6 +5420,7 @@ static void llm__cos_sin(uint64_t turns, float *cosine, float *sine) {
     *sine = octant >= 4u ? -s : s;
 }
 
+#if !defined(LLM_SMALL)                   // down to the next instruction set
 // Asks for n bytes from p + offset on, into the second cache. They may lie behind the end of the tensor: nothing is
 // read there. Into the first cache it was 63-78 % of the rate of reading alone, into the second 81-98 % (Zen 4): its own 24 places for
 // lines under way stay free for the loads.
@@ -5355,6 +5586,7 @@ LLM__LANE void llm__v_store_pairs_scalar(float *p, llm__v16 even, llm__v16 odd) 
     for (i = 0; i < 16; i++) { p[2 * i] = even.at[i]; p[2 * i + 1] = odd.at[i]; }
 }
 
+#endif
 //---- AVX2 + FMA + F16C: two registers ------------------------------------------------------------------------------------------
 
 #if LLM__HAS_AVX2
@@ -6573,12 +6805,11 @@ LLM__VI void LLM__V(scores_q8)(float *s, const llm__query_q8 *q, const uint8_t *
         LLM__V(v_store)(s + j, acc);
     }
 }
-LLM__VI void LLM__V(query_q8)(llm__query_q8 *to, const float *q, uint32_t n) {
-    float whole[LLM__MAX_HEAD];
-    int16_t sums[LLM__MAX_HEAD / 16];
-    memset(whole, 0, sizeof whole);
-    memcpy(whole, q, n * sizeof *q);
-    LLM__V(vec_quantize)(whole, LLM__Q8_BLOCKS(n) * 32, to->q, to->d, sums);
+LLM__VI void LLM__V(query_q8)(llm__attend_q8 *room, uint32_t i, const float *q, uint32_t n) {
+    llm__query_q8 *to = &room->query[i];
+    memset(room->whole, 0, sizeof room->whole);
+    memcpy(room->whole, q, n * sizeof *q);
+    LLM__V(vec_quantize)(room->whole, LLM__Q8_BLOCKS(n) * 32, to->q, to->d, room->sums);
 }
 // Scores -> weights b = exp(s - m). Returns what o has to be multiplied with. What is not seen becomes exp(-inf) = +0, and +0 changes
 // no lane of the sum.
@@ -6772,12 +7003,12 @@ LLM__X(f32, LLM__HOST_F32)
 LLM__X(f16, LLM__HOST_F16)
 LLM__X(q8,  LLM__HOST_Q8)
 #undef LLM__X
-// One chunk of 64 positions for up to four queries. whole: the queries as integers, for keys that are integers.
-static LLM__VT void LLM__V(chunk)(const llm__attend *a, const llm__query *q, const llm__query_q8 *whole, uint32_t n_q, uint32_t base) {
+// One chunk of 64 positions for up to four queries.
+static LLM__VT void LLM__V(chunk)(const llm__attend *a, const llm__query *q, uint32_t n_q, uint32_t base) {
     const uint8_t *k = (const uint8_t *)a->k[base / LLM__PAGE - a->page0];
     const uint8_t *v = (const uint8_t *)a->v[base / LLM__PAGE - a->page0];
     const uint8_t *next_k = base / LLM__PAGE - a->page0 + 1 < a->n_pages ? (const uint8_t *)a->k[base / LLM__PAGE - a->page0 + 1] : NULL;
-    float s[4][LLM__PAGE], rescale[4], d[LLM__MAX_HEAD / 32 * LLM__PAGE];
+    float s[4][LLM__PAGE], rescale[4];
     uint32_t lo[4], hi[4], i;
     bool pair[4];
     memset(s, 0, sizeof s);
@@ -6790,7 +7021,7 @@ static LLM__VT void LLM__V(chunk)(const llm__attend *a, const llm__query *q, con
     if (a->k_elem == LLM__HOST_F32) LLM__V(chunk_scores_f32)(a, q, n_q, k, s, lo, hi, pair, v);
     if (a->k_elem == LLM__HOST_F16) LLM__V(chunk_scores_f16)(a, q, n_q, k, s, lo, hi, pair, v);
     for (i = 0; a->k_elem == LLM__HOST_Q8 && i < n_q; i++)
-        if (lo[i] < hi[i]) LLM__V(scores_q8)(s[i], &whole[i], k, a->k_stride, a->head_dim_k, lo[i], hi[i]);
+        if (lo[i] < hi[i]) LLM__V(scores_q8)(s[i], &a->q8->query[i], k, a->k_stride, a->head_dim_k, lo[i], hi[i]);
     for (i = 0; i < n_q; i++) {
         bool first = q[i].begin >= base;
         if (lo[i] >= hi[i]) continue;
@@ -6801,21 +7032,20 @@ static LLM__VT void LLM__V(chunk)(const llm__attend *a, const llm__query *q, con
     if (a->v_elem == LLM__HOST_F16) LLM__V(chunk_values_f16)(a, q, n_q, v, s, rescale, lo, hi, pair, NULL, next_k);
     if (a->v_elem == LLM__HOST_Q8) {
         for (i = 0; i < LLM__Q8_BLOCKS(a->head_dim_v) * LLM__PAGE; i += 16)
-            LLM__V(v_store)(d + i, LLM__V(v_load_elems)(v + i * 2, LLM__HOST_F16));
+            LLM__V(v_store)(a->q8->d + i, LLM__V(v_load_elems)(v + i * 2, LLM__HOST_F16));
         v += LLM__Q8_SCALE_BYTES(a->head_dim_v);
-        LLM__V(chunk_values_q8)(a, q, n_q, v, s, rescale, lo, hi, pair, d, next_k);
+        LLM__V(chunk_values_q8)(a, q, n_q, v, s, rescale, lo, hi, pair, a->q8->d, next_k);
     }
 }
 static LLM__VT void LLM__V(vec_attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q) {
-    llm__query_q8 whole[4];
     uint32_t i, n, base, begin, end;
     for (; n_q; q += n, n_q -= n) {
         n = LLM__MIN(n_q, 4u);
         begin = q[0].begin; end = q[0].end;
         for (i = 1; i < n; i++) { begin = LLM__MIN(begin, q[i].begin); end = LLM__MAX(end, q[i].end); }
         begin &= ~(LLM__PAGE - 1u);
-        for (i = 0; a->k_elem == LLM__HOST_Q8 && i < n; i++) LLM__V(query_q8)(&whole[i], q[i].q, a->head_dim_k);
-        for (base = begin; base < end; base += LLM__PAGE) LLM__V(chunk)(a, q, whole, n, base);
+        for (i = 0; a->k_elem == LLM__HOST_Q8 && i < n; i++) LLM__V(query_q8)(a->q8, i, q[i].q, a->head_dim_k);
+        for (base = begin; base < end; base += LLM__PAGE) LLM__V(chunk)(a, q, n, base);
     }
 }
 static LLM__VT void LLM__V(vec_attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end) {
@@ -6867,35 +7097,307 @@ static LLM__VT float LLM__V(vec_read)(const uint8_t *const *at, size_t step, siz
 }
 
 static void LLM__V(vectors)(llm__vectors *v) {
-    v->quantize = LLM__V(vec_quantize);
-    v->rmsnorm = LLM__V(vec_rmsnorm);
-    v->add = LLM__V(vec_add);
-    v->add_scaled = LLM__V(vec_add_scaled);
-    v->scale = LLM__V(vec_scale);
-    v->affine = LLM__V(vec_affine);
-    v->glu = LLM__V(vec_glu);
-    v->softcap = LLM__V(vec_softcap);
-    v->softmax = LLM__V(vec_softmax);
-    v->rope = LLM__V(vec_rope);
-    v->to_f16 = LLM__V(vec_to_f16);
-    v->to_q8 = LLM__V(vec_to_q8);
-    v->exp_weights = LLM__V(vec_exp_weights);
-    v->max = LLM__V(vec_max);
-    v->attend_span = LLM__V(vec_attend_span);
-    v->attend_group = LLM__V(vec_attend_group);
-    v->attend_merge = LLM__V(vec_attend_merge);
-    v->attend_sink = LLM__V(vec_attend_sink);
-    v->attend_finish = LLM__V(vec_attend_finish);
-    v->matmul_f32 = LLM__V(vec_matmul_f32);
-    v->matmul_f16 = LLM__V(vec_matmul_f16);
-    v->matmul_bf16 = LLM__V(vec_matmul_bf16);
-    v->read = LLM__V(vec_read);
+#define LLM__X(name) v->name = LLM__V(vec_##name);
+    LLM__VECTORS(LLM__X)
+#undef LLM__X
 }
 #endif // LLM__PASS
 //---- end pass ------------------------------------------------------------------------------------------------------------------
 
 #if defined(LLM__WHOLE) && !defined(LLM__PASS)
+#if defined(LLM_SMALL)
+//---- one number after the other ---------------------------------------------------------------------------------------------------
+// The kernels of boards, where code counts and no register holds sixteen lanes: a sixth of the code, and no slower there. Sums have
+// sixteen places, and element i goes to place i % 16, so the bits are those of the passes.
+
+static float llm__sum16(float *at) {                                            // N5: halves onto halves
+    int i, step;
+    for (step = 8; step; step /= 2)
+        for (i = 0; i < step; i++) at[i] += at[i + step];
+    return at[0];
+}
+static float llm__elem_scalar(const uint8_t *p, llm__elem elem, size_t i) {
+    uint16_t half;
+    float f;
+    switch (elem) {
+    case LLM__HOST_F32: memcpy(&f, p + 4 * i, 4); return f;
+    case LLM__HOST_F16: memcpy(&half, p + 2 * i, 2); return llm__f16_to_f32(half);
+    case LLM__HOST_Q8:  return (float)(int8_t)p[i];
+    case LLM__FILE_F32: return llm__bits_f32(llm__le32(p + 4 * i));
+    case LLM__FILE_F16: return llm__f16_to_f32(llm__le16(p + 2 * i));
+    default:            return llm__bf16_to_f32(llm__le16(p + 2 * i));
+    }
+}
+static float llm__dot_scalar(const float *x, const uint8_t *w, llm__elem elem, size_t n) {
+    float acc[16];
+    size_t i;
+    memset(acc, 0, sizeof acc);
+    for (i = 0; i < n; i++) acc[i % 16] = llm__fma(x[i], llm__elem_scalar(w, elem, i), acc[i % 16]);
+    return llm__sum16(acc);
+}
+// N6, as v_exp and v_tanh have it.
+static float llm__exp_scalar(float x) {
+    static const float c[] = { LLM__EXP_5, LLM__EXP_4, LLM__EXP_3, LLM__EXP_2, 1.0f, 1.0f };
+    const float t = llm__fma(x, LLM__LOG2E, LLM__ROUND_MAGIC), n = t - LLM__ROUND_MAGIC;
+    const float r = llm__fma(n, -LLM__LN2_LOW, llm__fma(n, -LLM__LN2_HIGH, x));
+    float p = LLM__EXP_6;
+    size_t i;
+    for (i = 0; i < LLM__COUNT(c); i++) p = llm__fma(p, r, c[i]);
+    if (x < -87.0f) return 0.0f;
+    if (!(x < 88.0000076f)) return x + LLM__F32_INF;
+    return llm__bits_f32(llm__f32_bits(p) + (llm__f32_bits(t) << 23));
+}
+static float llm__tanh_scalar(float x) {
+    static const float c[] = { LLM__TANH_9, LLM__TANH_7, LLM__TANH_5, LLM__TANH_3 };
+    const float a = llm__bits_f32(llm__f32_bits(x) & 0x7fffffffu), z = a * a;
+    float p = LLM__TANH_11;
+    size_t i;
+    for (i = 0; i < LLM__COUNT(c); i++) p = llm__fma(p, z, c[i]);
+    p = a < LLM__TANH_SMALL ? llm__fma(p, z * a, a) : 1.0f - 2.0f / (llm__exp_scalar(a + a) + 1.0f);
+    return llm__bits_f32((llm__f32_bits(p) & 0x7fffffffu) | (llm__f32_bits(x) & 0x80000000u));
+}
+static int32_t llm__round_scalar(float x) { return (int32_t)(llm__f32_bits(x + LLM__ROUND_MAGIC) - 0x4b400000u); }
+static uint32_t llm__highest_bits_scalar(const float *x, size_t n) {
+    uint32_t m = 0, u;
+    for (; n; n--, x++) {
+        u = llm__f32_bits(*x) & 0x7fffffffu;
+        m = u > m ? u : m;
+    }
+    return m;
+}
+
+static void llm__vec_quantize_scalar(const float *x, size_t n, int8_t *q, float *d, int16_t *s16) {
+    for (; n >= 32; n -= 32, d++) {
+        const uint32_t m = llm__highest_bits_scalar(x, 32);
+        const bool plain = m >= 0x1f800000u && m < 0x7f800000u;
+        const float r = plain ? 127.0f / llm__bits_f32(m) : 0.0f;
+        int32_t i, sum = 0;
+        *d = plain ? llm__bits_f32(m) / 127.0f : m < 0x1f800000u ? 0.0f : LLM__F32_NAN;
+        for (i = 0; i < 32; i++, x++, q++) {
+            *q = (int8_t)(plain ? llm__round_scalar(*x * r) : 0);
+            sum += *q;
+            if (i % 16 == 15) { *s16++ = (int16_t)sum; sum = 0; }
+        }
+    }
+}
+static void llm__vec_rmsnorm_scalar(float *y, const float *x, const float *w, size_t n, float eps) {
+    float acc[16], r;
+    size_t i;
+    memset(acc, 0, sizeof acc);
+    for (i = 0; i < n; i++) acc[i % 16] = llm__fma(x[i], x[i], acc[i % 16]);
+    r = 1.0f / llm__sqrt(llm__sum16(acc) / (float)n + eps);
+    for (i = 0; i < n; i++) y[i] = w ? x[i] * r * w[i] : x[i] * r;
+}
+static void llm__vec_add_scalar(float *y, const float *x, size_t n) { for (; n; n--, y++) *y = *y + *x++; }
+static void llm__vec_add_scaled_scalar(float *y, const float *x, float s, size_t n) { for (; n; n--, y++) *y = llm__fma(s, *x++, *y); }
+static void llm__vec_scale_scalar(float *y, float s, size_t n) { for (; n; n--, y++) *y = *y * s; }
+static void llm__vec_affine_scalar(float *y, float s, const float *bias, size_t n, bool bias_first) {
+    size_t i;
+    for (i = 0; i < n; i++) y[i] = !bias ? y[i] * s : bias_first ? (y[i] + bias[i]) * s : y[i] * s + bias[i];
+}
+static void llm__vec_glu_scalar(float *y, const float *gate, const float *up, size_t n, llm__act act) {
+    size_t i;
+    for (i = 0; i < n; i++) {
+        const float a = gate[i], t = act == LLM__ACT_SILU ? -a : a * llm__fma(a * a, LLM__GELU_3, LLM__GELU_1);
+        y[i] = a / (1.0f + llm__exp_scalar(t)) * up[i];
+    }
+}
+static float llm__softcap_scalar(float x, float cap) { return cap * llm__tanh_scalar(x / cap); }
+static void llm__vec_softcap_scalar(float *x, float cap, size_t n) { for (; n; n--, x++) *x = llm__softcap_scalar(*x, cap); }
+
+// In places too: which zero wins hangs on the order.
+static float llm__highest_scalar(const float *x, size_t n) {
+    float m[16];
+    size_t i, step;
+    for (i = 0; i < 16; i++) m[i] = -LLM__F32_INF;
+    for (i = 0; i < n; i++) m[i % 16] = x[i] > m[i % 16] ? x[i] : m[i % 16];
+    for (step = 8; step; step /= 2)
+        for (i = 0; i < step; i++) m[i] = m[i + step] > m[i] ? m[i + step] : m[i];
+    return m[0];
+}
+// x = exp(x - max); returns their sum.
+static float llm__exp_sum_scalar(float *x, float max, size_t n) {
+    float acc[16];
+    size_t i;
+    memset(acc, 0, sizeof acc);
+    for (i = 0; i < n; i++) {
+        x[i] = llm__exp_scalar(x[i] - max);
+        acc[i % 16] = acc[i % 16] + x[i];
+    }
+    return llm__sum16(acc);
+}
+static void llm__vec_softmax_scalar(float *x, size_t n) {
+    const float l = llm__exp_sum_scalar(x, llm__highest_scalar(x, n), n);
+    for (; n; n--, x++) *x = *x / l;
+}
+static float llm__vec_max_scalar(const float *x, size_t n, bool *bad) {
+    const float m = llm__highest_scalar(x, n);
+    size_t i;
+    *bad = llm__f32_bits(m) == 0xff800000u;
+    for (i = 0; i < n; i++) *bad |= llm__f32_bits(x[i]) == 0x7f800000u || llm__f32_is_nan(x[i]);
+    return m;
+}
+static void llm__vec_exp_weights_scalar(uint64_t *w, const float *x, float max, size_t n) {
+    for (; n; n--) {
+        const float e = llm__exp_scalar(*x++ - max);
+        *w++ = llm__f32_bits(e) <= 0x3f800000u ? (uint64_t)(e * 4294967296.0f) : 0;             // x <= max, so e <= 1, unless NaN
+    }
+}
+static void llm__vec_to_f16_scalar(uint16_t *dst, const float *src, size_t n, uint64_t *n_saturated) {
+    uint64_t saturated = 0;
+    for (; n; n--, src++) {
+        const uint32_t u = llm__f32_bits(*src) & 0x7fffffffu;
+        saturated += u >= 0x477ff000u && u < 0x7f800000u;                       // 65520
+        *dst++ = llm__f32_to_f16(*src);
+    }
+    if (n_saturated) *n_saturated += saturated;
+}
+// N7: see vec_to_q8.
+static void llm__vec_to_q8_scalar(int8_t *q, uint16_t *d, const float *src, size_t n, uint64_t *n_saturated) {
+    size_t i, k;
+    for (i = 0; i < n; i += 32, q += 32, d += LLM__PAGE) {
+        const uint32_t m = llm__highest_bits_scalar(src + i, LLM__MIN(n - i, (size_t)32));
+        float scale = llm__bits_f32(m) / 127.0f;
+        *d = m < 0x7f800000u ? llm__f32_to_f16(scale) : 0x7e00u;
+        if (n_saturated) *n_saturated += scale >= 65520.0f && m < 0x7f800000u;
+        memset(q, 0, 32);
+        if (*d == 0 || m >= 0x7f800000u) continue;
+        scale = 1.0f / llm__f16_to_f32(*d);
+        for (k = 0; k < 32 && i + k < n; k++) {
+            const float x = src[i + k] * scale, y = x < 127.0f ? x : 127.0f;
+            q[k] = (int8_t)llm__round_scalar(-127.0f < y ? y : -127.0f);
+        }
+    }
+}
+static void llm__vec_rope_scalar(float *x, const float *cos_sin, size_t n_pairs, bool neighbours) {
+    const size_t next = neighbours ? 2 : 1, other = neighbours ? 1 : n_pairs;
+    size_t i;
+    for (i = 0; i < n_pairs; i++, x += next, cos_sin += 2) {
+        const float x0 = x[0], x1 = x[other], c = cos_sin[0], s = cos_sin[1];
+        x[0] = llm__fma(x0, c, -(x1 * s));
+        x[other] = llm__fma(x0, s, x1 * c);
+    }
+}
+static void llm__matmul_scalar(const llm__tile *t, llm__elem elem) {
+    uint32_t row, i;
+    for (row = 0; row < t->n_rows; row++)
+        for (i = 0; i < t->n_tokens; i++)
+            t->out[t->ld * i + row] = llm__dot_scalar(t->x->f + (size_t)t->x->n * i, t->w + t->row_bytes * row, elem, t->n_cols);
+}
+static void llm__vec_matmul_f32_scalar(const llm__tile *t) { llm__matmul_scalar(t, LLM__FILE_F32); }
+static void llm__vec_matmul_f16_scalar(const llm__tile *t) { llm__matmul_scalar(t, LLM__FILE_F16); }
+static void llm__vec_matmul_bf16_scalar(const llm__tile *t) { llm__matmul_scalar(t, LLM__FILE_BF16); }
+
+// Attention, N7: one query and one chunk of 64 positions. Scores of position lo..hi-1 of the page, as soften wants them.
+static void llm__scores_scalar(float *s, const llm__attend *a, const float *q, const uint8_t *k, uint32_t lo, uint32_t hi) {
+    const uint8_t *rows = k + LLM__Q8_SCALE_BYTES(a->head_dim_k);
+    const llm__query_q8 *whole = a->q8 ? &a->q8->query[0] : NULL;
+    uint32_t j, b, i;
+    for (j = lo; j < hi; j++) {
+        if (a->k_elem != LLM__HOST_Q8) { s[j] = llm__dot_scalar(q, k + a->k_stride * j, a->k_elem, a->head_dim_k); continue; }
+        for (b = 0, s[j] = 0.0f; b < LLM__Q8_BLOCKS(a->head_dim_k); b++) {      // N4
+            const int8_t *row = (const int8_t *)rows + a->k_stride * j + 32 * b;
+            const float scale = llm__elem_scalar(k + b * LLM__PAGE * 2, LLM__HOST_F16, j) * whole->d[b];
+            int32_t sum = 0;
+            for (i = 0; i < 32; i++) sum += whole->q[32 * b + i] * row[i];
+            s[j] = llm__fma(scale, (float)sum, s[j]);
+        }
+    }
+}
+// Scores -> weights b = exp(s - m). Returns what o has to be multiplied with. s begins at a multiple of sixteen; the places before lo hold
+// -infinity, whose exp is +0.
+static float llm__soften_scalar(float *s, uint32_t lo, uint32_t hi, const llm__attend *a, llm__attn_part *part, bool first) {
+    const float before = part->m;
+    float highest, l, x;
+    uint32_t i;
+    for (i = 0; i < lo; i++) s[i] = -LLM__F32_INF;
+    for (i = lo; i < hi; i++) {
+        s[i] = s[i] * a->scale;
+        if (a->softcap != 0.0f) s[i] = llm__softcap_scalar(s[i], a->softcap);
+    }
+    highest = llm__highest_scalar(s, hi);
+    part->m = first || highest > before ? highest : before;
+    l = llm__exp_sum_scalar(s, part->m, hi);
+    x = first ? 1.0f : llm__exp_scalar(before - part->m);
+    part->l = first ? l : llm__fma(part->l, x, l);
+    return x;
+}
+// o = o * rescale, then fma(b[j], v[j], o) for j ascending. An integer times its scale is exact: 7 and 11 bits.
+static void llm__values_scalar(float *o, float rescale, const float *b, const llm__attend *a, const uint8_t *v, uint32_t lo, uint32_t hi) {
+    const uint8_t *rows = a->v_elem == LLM__HOST_Q8 ? v + LLM__Q8_SCALE_BYTES(a->head_dim_v) : v;
+    uint32_t j, i;
+    for (i = 0; i < a->head_dim_v; i++) o[i] = o[i] * rescale;
+    for (j = lo; j < hi; j++)
+        for (i = 0; i < a->head_dim_v; i++) {
+            float x = llm__elem_scalar(rows + a->v_stride * j, a->v_elem, i);
+            if (a->v_elem == LLM__HOST_Q8) x = x * llm__elem_scalar(v + i / 32 * LLM__PAGE * 2, LLM__HOST_F16, j);
+            o[i] = llm__fma(b[j], x, o[i]);
+        }
+}
+static void llm__vec_attend_group_scalar(const llm__attend *a, const llm__query *q, uint32_t n_q) {
+    float s[LLM__PAGE];
+    for (; n_q; n_q--, q++) {
+        uint32_t base = q->begin & ~(LLM__PAGE - 1u);
+        if (a->k_elem == LLM__HOST_Q8) {
+            memset(a->q8->whole, 0, sizeof a->q8->whole);
+            memcpy(a->q8->whole, q->q, a->head_dim_k * sizeof(float));
+            llm__vec_quantize_scalar(a->q8->whole, LLM__Q8_BLOCKS(a->head_dim_k) * 32, a->q8->query[0].q, a->q8->query[0].d, a->q8->sums);
+        }
+        for (; base < q->end; base += LLM__PAGE) {
+            const uint32_t page = base / LLM__PAGE - a->page0, lo = LLM__MAX(q->begin, base) - base;
+            const uint32_t hi = LLM__MIN(q->end - base, LLM__PAGE);
+            const bool first = q->begin >= base;
+            if (first) memset(q->out->o, 0, a->head_dim_v * sizeof(float));
+            llm__scores_scalar(s, a, q->q, (const uint8_t *)a->k[page], lo, hi);
+            llm__values_scalar(q->out->o, llm__soften_scalar(s, lo, hi, a, q->out, first), s, a, (const uint8_t *)a->v[page], lo, hi);
+        }
+    }
+}
+static void llm__vec_attend_span_scalar(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end) {
+    llm__query one;
+    one.q = q; one.begin = begin; one.end = end; one.out = out;
+    llm__vec_attend_group_scalar(a, &one, 1);
+}
+static void llm__vec_attend_merge_scalar(llm__attn_part *into, const llm__attn_part *next, size_t n) {
+    const float m = next->m > into->m ? next->m : into->m;
+    const float a = llm__exp_scalar(into->m - m), b = llm__exp_scalar(next->m - m), la = into->l * a, lb = next->l * b;
+    size_t i;
+    into->m = m;
+    into->l = la + lb;
+    for (i = 0; i < n; i++) into->o[i] = into->o[i] * a + (next->o ? next->o[i] : 0.0f) * b;    // o NULL: a sink
+}
+static void llm__vec_attend_sink_scalar(llm__attn_part *into, float sink, size_t n) {
+    llm__attn_part p;
+    p.m = sink; p.l = 1.0f; p.o = NULL;
+    llm__vec_attend_merge_scalar(into, &p, n);
+}
+static void llm__vec_attend_finish_scalar(llm__attn_part *p, size_t n) {
+    size_t i;
+    for (i = 0; i < n; i++) p->o[i] = p->o[i] / p->l;
+}
+static float llm__vec_read_scalar(const uint8_t *const *at, size_t step, size_t n_steps) {
+    float a[64], sum = 0.0f;
+    size_t i, lane;
+    for (lane = 0; lane < 64; lane++) a[lane] = 1.0f;
+    for (i = 0; i < n_steps; i++)
+        for (lane = 0; lane < 64; lane++) {
+            const float v = llm__elem_scalar(at[lane / 16] + i * step, LLM__HOST_F32, lane % 16);
+            a[lane] = llm__bits_f32(0x3f800000u | (llm__f32_bits(v) & 0x80000000u));
+        }
+    for (lane = 0; lane < 64; lane++) sum += a[lane];                            // ones: exact in any order
+    return sum;
+}
+static void llm__vectors_scalar(llm__vectors *v) {
+#define LLM__X(name) v->name = llm__vec_##name##_scalar;
+    LLM__VECTORS(LLM__X)
+#undef LLM__X
+}
+#endif
+
+//---- the passes -------------------------------------------------------------------------------------------------------------------
+
 #define LLM__PASS LLM__PASS_VECTORS
+#if !defined(LLM_SMALL)
 #define LLM__VT
 #define LLM__VI       LLM__NOINLINE static                // sixteen floats are no register: inlined, they fill the stack
 #define LLM__V16      llm__v16
@@ -6907,6 +7409,7 @@ static void LLM__V(vectors)(llm__vectors *v) {
 #undef LLM__V16
 #undef LLM__V
 #undef LLM__V_WIDE
+#endif
 
 #if LLM__HAS_AVX2
 #define LLM__VT       LLM__VT_AVX2
@@ -10562,6 +11065,10 @@ typedef struct llm__binder {           // sticky: after the first failure nothin
 } llm__binder;
 
 // The first failure counts; its sentence stays.
+#if defined(LLM_NO_SENTENCES)
+static void llm__bind_fail_code(llm__binder *b, llm_result code) { if (b->result == LLM_OK) b->result = llm__fail_code(b->err, code); }
+#define llm__bind_fail(b, code, ...) (0 ? (void)llm__unsaid(__VA_ARGS__) : llm__bind_fail_code((b), (code)))
+#else
 static void llm__bind_fail(llm__binder *b, llm_result code, const char *format, ...) {
     va_list args;
     if (b->result != LLM_OK) return;
@@ -10572,6 +11079,7 @@ static void llm__bind_fail(llm__binder *b, llm_result code, const char *format, 
     llm__format_args(b->err->text, sizeof b->err->text, format, args);
     va_end(args);
 }
+#endif
 
 // "ARCH.suffix" in buf.
 static const char *llm__bind_key(const llm__binder *b, char buf[96], const char *suffix) {
@@ -10624,6 +11132,11 @@ static const llm__gguf_tensor *llm__bind_tensor(llm__binder *b, int layer, const
     if (t->dims[0] != d0 || t->dims[1] != d1 || t->dims[2] != d2 || t->dims[3] != 1) {
         llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' has shape [%U, %U, %U], expected [%U, %U, %U]", name,
                                     t->dims[0], t->dims[1], t->dims[2], d0, d1, d2);
+        return NULL;
+    }
+    if (llm__types[t->type].left_out) {
+        llm__bind_fail(b, LLM_UNSUPPORTED, "tensor '%s' is %s, which this build leaves out (%s)", name, llm__types[t->type].name,
+                       llm__types[t->type].left_out);
         return NULL;
     }
     return t;
@@ -11094,6 +11607,11 @@ static void llm__carve_acts(llm__arena *a, llm__acts *x, uint64_t T, uint64_t n,
 
 static bool llm__takes_integers(const llm__mat *w) { return llm__types[w->type].load == NULL; }
 
+// A worker's scratch for attention: a part of every query of a tile, then what integer keys and values need.
+static uint64_t llm__attend_bytes(const llm__state *s) {
+    return (uint64_t)LLM__TILE * s->net->dim_v * sizeof(float) + (s->kv.type == LLM_KV_Q8_0 ? sizeof(llm__attend_q8) : 0);
+}
+
 // The list of all scratch: measures with base NULL, then lays out.
 static bool llm__state_layout(llm__state *s, uint8_t *base) {
     const llm__net *net = s->net;
@@ -11128,7 +11646,7 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
         llm__carve_acts(&a, &s->expert_x, T, net->n_embd, false);
         llm__carve_acts(&a, &s->expert_in, T, net->n_embd, true);
     }
-    s->worker_bytes = (size_t)((LLM__MAX(llm__panel_bytes(net->max_cols), (uint64_t)LLM__TILE * net->dim_v * sizeof(float)) + 63) & ~63ull);
+    s->worker_bytes = (size_t)((LLM__MAX(llm__panel_bytes(net->max_cols), llm__attend_bytes(s)) + 63) & ~63ull);
     s->workers = LLM__CARVE(&a, uint8_t, (uint64_t)s->worker_bytes * s->n_workers);
     a.used = LLM__MAX(a.used, s->least);
     for (i = 0; i < 2; i++) s->logits[i] = LLM__CARVE(&a, float, net->n_vocab);
@@ -11274,7 +11792,8 @@ static void llm__visible(const llm__pass *pass, uint32_t t, uint32_t *begin, uin
 }
 
 // One span for every query of the tile that sees some of it; a query's later spans are merged ascending (N7).
-static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint32_t span, llm__attend_query *tile, uint32_t n) {
+static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint32_t span, llm__attend_query *tile, uint32_t n,
+                                  float *scratch) {
     const llm__state *s = pass->s;
     const llm__net *net = s->net;
     const void *k[LLM__SPAN / LLM__PAGE], *v[LLM__SPAN / LLM__PAGE];
@@ -11307,6 +11826,7 @@ static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint3
     a.v_elem = llm__kv_elem(pass->kv->v_type);
     a.scale = net->score_scale;
     a.softcap = net->score_cap;
+    a.q8 = (llm__attend_q8 *)(void *)(scratch + LLM__TILE * net->dim_v);
     s->k->v.attend_group(&a, q, n_q);
     for (i = 0; i < n; i++) {
         llm__attend_query *t = &tile[i];
@@ -11343,7 +11863,7 @@ static void llm__attend_whole(const llm__attend_job *job, uint32_t unit, float *
         low = LLM__MIN(low, tile[i].begin / LLM__SPAN);
         high = LLM__MAX(high, (tile[i].end - 1) / LLM__SPAN);
     }
-    for (span = low; span <= high && !llm__run_cancelled(&pass->run); span++) llm__attend_tile_span(pass, kv_head, span, tile, n);
+    for (span = low; span <= high && !llm__run_cancelled(&pass->run); span++) llm__attend_tile_span(pass, kv_head, span, tile, n, scratch);
     if (llm__run_cancelled(&pass->run)) return;
     for (i = 0; i < n; i++) pass->s->k->v.attend_finish(&tile[i].sum, pass->s->net->dim_v);
 }
@@ -11356,7 +11876,7 @@ static void llm__attend_split(const llm__attend_job *job, uint32_t unit, float *
     llm__attend_query tile[LLM__TILE];
     uint32_t i, n = llm__attend_tile(job, kv_head, unit / job->n_spans % job->n_tiles * LLM__TILE, tile, scratch);
     for (i = 0; i < n; i++) tile[i].sum.o = s->parts_o + (size_t)(tile[i].head * s->n_split + split) * s->net->dim_v;
-    llm__attend_tile_span(pass, kv_head, job->span + split, tile, n);
+    llm__attend_tile_span(pass, kv_head, job->span + split, tile, n, scratch);
     for (i = 0; i < n; i++) s->parts[tile[i].head * s->n_split + split] = tile[i].sum;
 }
 
@@ -14248,7 +14768,7 @@ static void llm__sort_type_use(llm_type_use *u, uint32_t n) {
         }
 }
 // Bytes and weights of each stored type, by bytes descending.
-static uint32_t llm__type_histogram(const llm__gguf *g, llm_type_use *out, uint32_t cap) {
+static LLM__NOINLINE uint32_t llm__type_histogram(const llm__gguf *g, llm_type_use *out, uint32_t cap) {
     uint32_t type, i, n = 0;
     for (type = 0; type < LLM__TYPE_COUNT && n < cap; type++) {
         llm_type_use *u = &out[n];
@@ -14920,23 +15440,27 @@ static void llm__facts_into(char *buf, size_t cap, const char *text, const llm_s
 }
 
 // By factor; equal factors in the order of suspicion.
+// The greatest factor that is left becomes a finding and is taken away. false: none is left.
+static bool llm__finding_take(const llm_stats_info *f, double factors[LLM__COUNT(llm__rules)], llm_finding *out) {
+    const llm__rule *r;
+    size_t i, best = 0;
+    for (i = 1; i < LLM__COUNT(llm__rules); i++) if (factors[i] > factors[best]) best = i;
+    if (!(factors[best] > 0.0)) return false;
+    r = &llm__rules[best];
+    out->code = r->code; out->layer = r->layer; out->kind = r->kind; out->what = r->what;
+    out->factor = factors[best];
+    llm__facts_into(out->text, sizeof out->text, r->text, f);
+    llm__facts_into(out->advice, sizeof out->advice, r->advice, f);
+    factors[best] = 0.0;
+    return true;
+}
 static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t cap) {
     double factors[LLM__COUNT(llm__rules)];
-    size_t n = 0, i, best;
+    size_t n = 0, i;
     llm__judge(f, factors);
-    for (;; n++) {
-        for (best = LLM__COUNT(llm__rules), i = 0; i < LLM__COUNT(llm__rules); i++)
-            if (factors[i] > 0.0 && (best == LLM__COUNT(llm__rules) || factors[i] > factors[best])) best = i;
-        if (best == LLM__COUNT(llm__rules)) return n;
-        if (n < cap) {
-            const llm__rule *r = &llm__rules[best];
-            out[n].code = r->code; out[n].layer = r->layer; out[n].kind = r->kind; out[n].what = r->what;
-            out[n].factor = factors[best];
-            llm__facts_into(out[n].text, sizeof out[n].text, r->text, f);
-            llm__facts_into(out[n].advice, sizeof out[n].advice, r->advice, f);
-        }
-        factors[best] = 0.0;
-    }
+    for (i = 0; i < LLM__COUNT(llm__rules); i++) n += factors[i] > 0.0;
+    for (i = 0; i < cap && llm__finding_take(f, factors, &out[i]); i++) { }
+    return n;
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -15155,23 +15679,25 @@ static void llm__report_speed(llm__text *t, const llm_stats_info *f) {
                                      : "roofline   %B per token, %f GB/s; reading alone was not measured (llm_probe)",
               f->bytes_per_token, f->decode_gb_s, f->probe_gb_s, f->roofline_pct);
 }
-static void llm__report_findings(llm__text *t, const llm_stats_info *f) {
-    llm_finding found[8];
-    const size_t all = llm__findings_of(f, found, LLM__COUNT(found)), n = LLM__MIN(all, LLM__COUNT(found));
+static LLM__NOINLINE void llm__report_findings(llm__text *t, const llm_stats_info *f) {
+    double factors[LLM__COUNT(llm__rules)];
+    llm_finding x;
+    const size_t all = llm__findings_of(f, NULL, 0);
     size_t i;
-    llm__line(t, !n ? "findings   none" : all > n ? "findings   %u, the first eight" : "findings   %u", (uint32_t)all);
-    for (i = 0; i < n; i++) {
-        const llm_finding *x = &found[i];
-        if (x->factor > 1.0) llm__line(t, "%s%f x   %s: %s", x->kind == LLM_BOUND ? "<= " : "   ", x->factor, x->what, x->text);
-        else llm__line(t, "           %s: %s", x->what, x->text);
-        llm__line(t, "           -> %s", x->advice);
+    llm__line(t, !all ? "findings   none" : all > 8 ? "findings   %u, the first eight" : "findings   %u", (uint32_t)all);
+    llm__judge(f, factors);
+    for (i = 0; i < 8 && llm__finding_take(f, factors, &x); i++) {
+        if (x.factor > 1.0) llm__line(t, "%s%f x   %s: %s", x.kind == LLM_BOUND ? "<= " : "   ", x.factor, x.what, x.text);
+        else llm__line(t, "           %s: %s", x.what, x.text);
+        llm__line(t, "           -> %s", x.advice);
     }
 }
-static void llm__report_text(llm__text *t, const llm_stats_info *f, const llm_info *i) {
+static void llm__report_build(llm__text *t, const llm_stats_info *f) {
     llm__line(t, "llm.h %u.%u.%u, %s, %s; same bits: %s", (uint32_t)LLM_VERSION_MAJOR, (uint32_t)LLM_VERSION_MINOR,
               (uint32_t)LLM_VERSION_PATCH, f->compiler, f->optimized ? "optimised" : "NOT optimised",
               f->bits_promise ? "yes" : f->bits_reason);
-    llm__report_file(t, f, i);
+}
+static void llm__report_run(llm__text *t, const llm_stats_info *f) {
     llm__line(t, "backend    %s, %s kernels (of %s); attention %s; %f %% on scalar kernels", f->backend, llm__isa_name(f->isa),
               f->isas_compiled, f->attention, f->scalar_pct);
     llm__report_memory(t, f);
@@ -15330,12 +15856,7 @@ LLM__PUBLIC llm_allocator llm_arena(void *buf, size_t bytes) { return llm__buffe
 
 LLM__PUBLIC uint32_t llm_version(void) { return LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH; }
 
-LLM__PUBLIC const char *llm_result_text(llm_result result) {
-#define LLM__X(code, text) if (result == code) return text;
-    LLM__RESULTS(LLM__X)
-#undef LLM__X
-    return "unknown result";
-}
+LLM__PUBLIC const char *llm_result_text(llm_result result) { return llm__result_text(result); }
 LLM__PUBLIC const char *llm_isa_name(llm_isa isa) { return llm__isa_name(isa); }
 LLM__PUBLIC int llm_isa_usable(llm_isa isa) { return llm__isa_compiled(isa) && llm__isa_on_cpu(isa); }
 
@@ -15347,7 +15868,7 @@ LLM__PUBLIC size_t llm_type_bytes(uint32_t gguf_type, size_t n_weights) {
 LLM__PUBLIC llm_result llm_dequantize(uint32_t gguf_type, const void *src, float *dst, size_t n) {
     llm__fpenv fp;
     if (n && (!src || !dst)) return LLM_BAD_ARG;
-    if (llm__type_of_gguf(gguf_type) < 0) return LLM_UNSUPPORTED;
+    if (llm__type_of_gguf(gguf_type) < 0 || llm__types[llm__type_of_gguf(gguf_type)].left_out) return LLM_UNSUPPORTED;
     if (llm_type_bytes(gguf_type, n) == LLM_FAILED) return LLM_BAD_ARG;
     fp = llm__fp_enter();
     llm__dequantize_row(llm__type_of_gguf(gguf_type), src, dst, n);
@@ -15750,17 +16271,23 @@ LLM__PUBLIC size_t llm_findings(const llm_ctx *ctx, llm_finding *out, size_t cap
     llm__fp_leave(fp);
     return n;
 }
+// By itself, because facts and information together are too much for one stack frame.
+static LLM__NOINLINE void llm__report_model(llm__text *t, const llm_stats_info *f, const llm_model *m) {
+    llm_info i = LLM__ZERO;
+    llm_model_info(m, &i);
+    llm__report_file(t, f, &i);
+}
 LLM__PUBLIC size_t llm_report(const llm_ctx *ctx, char *buf, size_t cap) {
     llm_stats_info f = LLM__ZERO;
-    llm_info i = LLM__ZERO;
     llm__fpenv fp;
     llm__text t;
     if (!ctx || (cap && !buf)) return LLM_FAILED;
     llm_stats(ctx, &f);
-    llm_model_info(ctx->model, &i);
     t.p = buf; t.n = 0; t.cap = cap;
     fp = llm__fp_enter();
-    llm__report_text(&t, &f, &i);
+    llm__report_build(&t, &f);
+    llm__report_model(&t, &f, ctx->model);
+    llm__report_run(&t, &f);
     llm__fp_leave(fp);
     if (t.n < cap) buf[t.n] = 0;
     return t.n;
@@ -16840,6 +17367,13 @@ LLM__PUBLIC const char *llm_next(llm_ctx *c, size_t *n) {
 }
 LLM__PUBLIC llm_stop llm_why(const llm_ctx *c) { return c ? c->why : LLM_STOP_ERROR; }
 
+#if defined(LLM_NO_STDLIB)
+#undef memcpy
+#undef memmove
+#undef memset
+#undef memcmp
+#undef strlen
+#endif
 #if defined(__clang__)
 #pragma float_control(pop)
 #pragma clang diagnostic pop

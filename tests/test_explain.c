@@ -86,6 +86,26 @@ static void test_memory(void) {
     llm__memory_look(&m);
     CHECK(m.limit == (wide ? m.total : space));
 
+    SECTION("memory: texts of any length");                           // what is looked for comes late, behind one long line among others
+    {
+        static char text[20000];
+        size_t i, n = 0;
+        for (i = 0; i < 60; i++) n += (size_t)sprintf(text + n, "%u:name=%u:/kubepods/burstable/pod%080u/%080u\n", (unsigned)i + 20, (unsigned)i, 7u, 9u);
+        memset(text + n, 'x', 2100);
+        n += 2100;
+        memcpy(text + n, "4:memory:/none", 14);                        // in the middle of that line: no line of its own
+        strcpy(text + n + 14, "\n9:cpu,memory:/late\n4:memory:/later\n");
+        tree_file("/proc/self/cgroup", text);
+        tree_file("/sys/fs/cgroup/memory/late/memory.limit_in_bytes", "2500000000\n");
+        tree_file("/sys/fs/cgroup/memory/late/memory.usage_in_bytes", "2000000000\n");
+        for (i = 0, n = 0; i < 300; i++) n += (size_t)sprintf(text + n, "hierarchical_value_%u %u\n", (unsigned)i, 1000u);
+        strcpy(text + n, "total_cache 1900000000\ntotal_cache 5");
+        tree_file("/sys/fs/cgroup/memory/late/memory.stat", text);
+    }
+    llm__memory_look(&m);
+    CHECK_EQ(m.limit, 2500000000u);
+    CHECK_EQ(m.available, 2400000000u);
+
     SECTION("memory: pressure and swap");
     tree_file("/proc/pressure/memory", "some avg10=23.75 avg60=1.00 avg300=0.00 total=1\nfull avg10=1.00 avg60=0.00 avg300=0.00 total=0\n");
     tree_file("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/zram0 partition 4000000 3000000 100\n");

@@ -73,6 +73,63 @@ cat > "$dir/static_b.c" <<'END'
 extern "C" unsigned other_version(void);
 unsigned other_version(void) { return llm_version(); }
 END
+# Our own <string.h> against the C library's, in a file that knows both: all lengths up to 40, aligned and not, overlapping both ways.
+cat > "$dir/own.c" <<'END'
+#include <string.h>
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *their_memmove(void *to, const void *from, size_t n);
+int their_memcmp(const void *a, const void *b, size_t n);
+#ifdef __cplusplus
+}
+#endif
+static unsigned char ours[128], theirs[128];
+static int sign(int v) { return (v > 0) - (v < 0); }
+static void begin(void) {
+    int i;
+    for (i = 0; i < 128; i++) ours[i] = theirs[i] = (unsigned char)(i * 37 + 11);
+}
+static int same(void) { return their_memcmp(ours, theirs, sizeof ours) == 0; }
+int main(void) {
+    size_t n, from, to, i;
+    int bad = 0;
+    for (n = 0; n <= 40; n++)
+        for (from = 0; from < 20; from++)
+            for (to = 0; to < 20; to++) {
+                begin();
+                bad += llm__memmove(ours + 40 + to, ours + 40 + from, n) != ours + 40 + to;
+                their_memmove(theirs + 40 + to, theirs + 40 + from, n);
+                bad += !same();
+                bad += llm__memcpy(ours + 80 + to % 8, ours + from, n) != ours + 80 + to % 8;
+                their_memmove(theirs + 80 + to % 8, theirs + from, n);
+                bad += !same();
+                bad += llm__memset(ours + to, (int)(from * 13 + 250), n) != ours + to;
+                for (i = 0; i < n; i++) theirs[to + i] = (unsigned char)(from * 13 + 250);
+                bad += !same();
+                for (i = 0; i < 3; i++)
+                    bad += sign(llm__memcmp(ours + from, ours + to + i, n)) != sign(their_memcmp(ours + from, ours + to + i, n));
+                ours[to + n] = 0;
+                bad += llm__strlen((const char *)ours + to) > n;
+            }
+    return bad != 0 || llm__strlen("four") != 4 || llm__strlen("") != 0;
+}
+END
+cat > "$dir/theirs.c" <<'END'
+#include <string.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *their_memmove(void *to, const void *from, size_t n);
+int their_memcmp(const void *a, const void *b, size_t n);
+#ifdef __cplusplus
+}
+#endif
+void *their_memmove(void *to, const void *from, size_t n) { return memmove(to, from, n); }
+int their_memcmp(const void *a, const void *b, size_t n) { return memcmp(a, b, n); }
+END
 
 # -- compilers
 c_compilers= cxx_compilers=
@@ -198,15 +255,19 @@ if has nm; then
             check "$name does not call $symbol" sh -c "! grep -qx '$symbol' '$dir/needs'"
         done
     done
-    builds "everything left out" \
-        $cc -std=c99 -O2 $CPPFLAGS -DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -I. \
-        -c "$dir/with.c" -o "$dir/bare.o"
-    # The clock, the cores, and what the process has used and may use are asked for where there is a system; a host may give its own clock.
-    nm -u "$dir/bare.o" | awk '{ print $NF }' > "$dir/all_needs"
-    grep -vE '^(mem(cpy|move|set|cmp)|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk|clock_gettime|nanosleep|getrusage|getrlimit|syscall|sysconf)$' \
-        "$dir/all_needs" > "$dir/needs"
-    check "with everything left out nothing is needed but mem*, strlen, clock, cores and limits: $(tr '\n' ' ' < "$dir/needs")" \
-        [ ! -s "$dir/needs" ]
+    # Without the C library nothing is needed at all: no malloc, no system, not even the four that compilers call by themselves.
+    for bare in $c_compilers $cxx_compilers; do
+        std="-std=c99"
+        case $bare in *++) std="-x c++ -std=c++11" ;; esac
+        builds "$bare, without the C library" $bare $std $warnings -O2 $CPPFLAGS -DLLM_NO_STDLIB -DLLM_NO_SIMD -I. -c "$dir/own.c" \
+            -o "$dir/own.o"
+        nm -u "$dir/own.o" | awk '{ print $NF }' | grep -vE '^(their_mem(move|cmp)|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$' > "$dir/needs"
+        check "$bare, LLM_NO_STDLIB: nothing is needed: $(tr '\n' ' ' < "$dir/needs")" [ ! -s "$dir/needs" ]
+        nm -g --defined-only "$dir/own.o" | awk '$NF != "main" { print $NF }' | sort -u > "$dir/exports"
+        check "$bare, LLM_NO_STDLIB: exports what llm.h declares" cmp -s "$dir/exports" "$dir/declared"
+        builds "$bare, own.c" $bare "$dir/own.o" $std "$dir/theirs.c" -o "$dir/own"
+        check "$bare: what stands for <string.h> does the same" "$dir/own"
+    done
     $cc -std=c99 -O2 $CPPFLAGS -DLLM_STATIC -I. -c "$dir/with.c" -o "$dir/static.o" 2> /dev/null
     check "LLM_STATIC exports nothing" [ -z "$(nm -g --defined-only "$dir/static.o")" ]
     # Writable data of the file itself would be state outside the objects. Without -fPIC, tables of pointers are read-only as well.

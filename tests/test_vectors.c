@@ -836,8 +836,11 @@ static void attend_of(llm__attend *a, const cache *c, kind in, float scale, floa
     static const llm__elem v_of[] = { LLM__HOST_F32, LLM__HOST_F16, LLM__HOST_Q8, LLM__HOST_Q8 };
     const uint32_t k_blocks = (c->dim_k + 31) / 32, v_blocks = (c->dim_v + 31) / 32;
     const bool f16 = in != IN_F32;
+    static llm__attend_q8 room;
     uint32_t p;
     memset(a, 0, sizeof *a);
+    memset(&room, 0xff, sizeof room);                                  // NaN: nothing is read that was not written
+    a->q8 = &room;
     a->page0 = page0;
     for (p = page0; p * 64 < c->n; p++) {
         size_t at = (size_t)p * 64;
