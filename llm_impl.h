@@ -1578,10 +1578,18 @@ static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_
     f->opened = true;
     return llm__ok(e);
 }
+#if defined(__EMSCRIPTEN__)
+// Its pread (3.1.6) drops what an offset has above 32 bits, and says nothing. A file is read by one thread, the one that loads it.
+static ssize_t llm__os_pread(int fd, void *to, size_t n, int64_t offset) {
+    return LLM__LSEEK(fd, offset, SEEK_SET) < 0 ? -1 : read(fd, to, n);
+}
+#else
+static ssize_t llm__os_pread(int fd, void *to, size_t n, int64_t offset) { return LLM__PREAD(fd, to, n, offset); }
+#endif
 static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void *dst, size_t n, llm_error *e) {
     uint8_t *to = (uint8_t *)dst;
     while (n) {
-        ssize_t got = LLM__PREAD(f->fd, to, n > (1u << 30) ? 1u << 30 : n, (int64_t)offset);
+        ssize_t got = llm__os_pread(f->fd, to, n > (1u << 30) ? 1u << 30 : n, (int64_t)offset);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return llm__fail(e, LLM_IO, "reading at byte %U failed (system error %d)", offset, errno);
         if (got == 0) return llm__fail(e, LLM_IO, "the file ended at byte %U while it was read", offset);

@@ -1008,6 +1008,29 @@ static void test_mapping(void) {
 #endif
 }
 
+// Where a size_t has 32 bits and nothing is mapped: what lies beyond 4 GB of a file is read from there, not from 4 GB before.
+static void test_far_read(void) {
+#if defined(__EMSCRIPTEN__)
+    const char *path = test_scratch("test_gguf-far.gguf");
+    const uint64_t at = 5000000000u;
+    llm__os_file file;
+    llm_error e;
+    FILE *f = fopen(path, "wb");
+    SECTION("FR-093 reading beyond 4 GB");
+    if (!f || fseeko(f, (off_t)at, SEEK_SET) || fwrite(pattern, 1, 160, f) != 160 || fclose(f)) {
+        test_lacks("room for a sparse file of 5 GB");
+    } else {
+        memset(&file, 0, sizeof file);
+        CHECK(llm__os_file_open(&file, path, &e) == LLM_OK && file.size == at + 160);
+        CHECK(llm__os_file_read(&file, at, pattern + 2000, 160, &e) == LLM_OK && !memcmp(pattern, pattern + 2000, 160));
+        CHECK(llm__os_file_read(&file, at - 8, pattern + 2000, 16, &e) == LLM_OK && !memcmp(pattern, pattern + 2008, 8));
+        CHECK_EQ(llm__os_file_read(&file, at + 100, pattern + 2000, 61, &e), LLM_IO);
+        llm__os_file_close(&file);
+    }
+    remove(path);
+#endif
+}
+
 static void test_large_file(void) {
     static const uint64_t dims[2] = { 1 << 20, 1100 };                  // 4.3 GB of F32
     gguf_writer w;
@@ -1218,6 +1241,7 @@ int main(void) {
     test_changed();
     test_mapping();
     test_large_file();
+    test_far_read();
     test_mutations();
     test_time();
     test_fixtures();

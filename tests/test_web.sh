@@ -17,7 +17,7 @@ compile() {
         { head -n 20 "$dir/$name.build.log"; return 1; }
 }
 node_runs() { program=$1; shift; node --no-experimental-fetch "$dir/$program.js" "$@" > "$dir/$program.log" 2>&1; }
-suite() { compile "$1" "tests/$1.c" -O2 -msimd128 && node_runs "$1" || { grep -a -v '^ok' "$dir/$1.log" | tail -n 5; return 1; }; }
+suite() { compile "$1" "tests/$1.c" -O1 -msimd128 && node_runs "$1" || { tail -n 5 "$dir/$1.log"; return 1; }; }
 same_hashes() {
     node_runs test_bits --hashes --isa "$1" && grep -qx "isa $1" "$dir/test_bits.log" && grep -qx 'bits_promise 1' "$dir/test_bits.log" &&
         grep -E '^[0-9a-f]{64}  ' "$dir/test_bits.log" | cmp -s - tests/bits.sha256
@@ -25,7 +25,8 @@ same_hashes() {
 
 check "kernels: SIMD128 has the bits of the cards, for every stored type" suite test_kernels
 check "vectors: SIMD128 has the bits of one lane at a time, with one rounding in a fused multiply-add" suite test_vectors
-check "test_bits builds" compile test_bits tests/test_bits.c -O2 -msimd128
+check "files: whole or broken, in 32 bits, read beyond 4 GB too" suite test_gguf
+check "test_bits builds" compile test_bits tests/test_bits.c -O1 -msimd128
 check "whole models: the hashes of tests/bits.sha256, with SIMD128" same_hashes "WASM SIMD128"
 check "and with scalar kernels" same_hashes scalar
 
