@@ -279,6 +279,27 @@
 #endif
 #if LLM__HAS_AVX2
 #include <immintrin.h>
+#if defined(_MSC_VER) && defined(__clang__)
+// clang-cl's immintrin.h leaves out what the command line does not allow to every function.
+#include <smmintrin.h>
+#include <avxintrin.h>
+#include <avx2intrin.h>
+#include <f16cintrin.h>
+#include <fmaintrin.h>
+#if LLM__HAS_AVX512
+#include <avx512fintrin.h>
+#include <avx512vlintrin.h>
+#include <avx512bwintrin.h>
+#include <avx512dqintrin.h>
+#include <avx512vlbwintrin.h>
+#include <avx512vldqintrin.h>
+#include <avx512vnniintrin.h>
+#include <avx512vlvnniintrin.h>
+#endif
+#if LLM__HAS_AVX_VNNI
+#include <avxvnniintrin.h>
+#endif
+#endif
 #elif LLM__X64 && !defined(__TINYC__)
 #include <xmmintrin.h>            // the control word
 #endif
@@ -12162,7 +12183,7 @@ static llm_result llm__fwd_batch(llm__state *s, const llm__eval *ev, size_t at, 
     for (il = 0; il < s->net->n_layer && !llm__run_cancelled(&pass.run); il++) llm__fwd_layer(&pass, il);
     if (pass.n_out && !llm__run_cancelled(&pass.run)) llm__head(&pass, logits);
     if (llm__run_cancelled(&pass.run)) return llm__fail(e, LLM_CANCELLED, "cancelled");
-    for (t = 0; t < pass.n_out && !bad; t++) s->k->v.max(logits + (size_t)t * s->net->n_vocab, s->net->n_vocab, &bad);
+    for (t = 0; t < pass.n_out && !bad; t++) (s->k->v.max)(logits + (size_t)t * s->net->n_vocab, s->net->n_vocab, &bad);
     if (bad)
         return llm__fail(e, LLM_BAD_LOGITS, "the logits at position %U hold NaN or infinity; the model's weights are damaged",
                          (uint64_t)(pass.position + T - pass.n_out + t - 1));
@@ -14587,9 +14608,9 @@ static llm_result llm__sampler_pick(llm__sampler *s, const llm__vectors *vec, co
     if (!n_vocab || n_vocab != s->n_vocab)
         return llm__fail(e, LLM_BAD_STATE, "the sampler was set up for %u tokens, not for %u", s->n_vocab, n_vocab);
     l = llm__sampler_modify(s, logits, history, n_history);
-    max = vec->max(l, n_vocab, &bad);
+    max = (vec->max)(l, n_vocab, &bad);
     if (bad && l != logits) {
-        (void)vec->max(logits, n_vocab, &bad);
+        (void)(vec->max)(logits, n_vocab, &bad);
         if (!bad) return llm__fail(e, LLM_BAD_LOGITS, "bias and penalties leave no token that can be picked, or make a logit infinite");
     }
     if (bad) return llm__fail(e, LLM_BAD_LOGITS, "the model produced NaN, infinite or only -infinite logits; its weights are damaged");

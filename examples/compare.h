@@ -68,9 +68,9 @@ typedef struct side {
 } side;
 
 // Words of a stranger's, for a terminal: control characters come out as '?'.
-static void side_say(side *s, enum condition c, const char *words) {
+static void side_say(side *s, enum condition c, const char *said) {
     char *p = s->words[c];
-    snprintf(p, sizeof s->words[c], "%s", words);
+    snprintf(p, sizeof s->words[c], "%s", said);
     for (; *p; p++)
         if ((unsigned char)*p < 32 || *p == 127) *p = '?';
 }
@@ -504,9 +504,9 @@ static void compare_text(const comparison *c) {
     stage_text(&c->prefill);
 }
 
-static void json_words(const char *key, const char *words) {
+static void json_words(const char *key, const char *said) {
     printf(", \"%s\": ", key);
-    if (*words) json_text(stdout, words, strlen(words));
+    if (*said) json_text(stdout, said, strlen(said));
     else fputs("null", stdout);
 }
 static void json_known(const char *key, double x) {

@@ -124,7 +124,7 @@ static void findings_json(FILE *f, const llm_finding *v, size_t n) {
 }
 static size_t findings_of(const llm_ctx *ctx, llm_finding *out) {
     size_t n = llm_findings(ctx, out, MAX_FINDINGS);
-    return n < MAX_FINDINGS ? n : MAX_FINDINGS;
+    return n < (size_t)MAX_FINDINGS ? n : (size_t)MAX_FINDINGS;
 }
 
 static int report_run(session *s) {
@@ -312,7 +312,7 @@ static int probe_decode(session *s, uint32_t n_ctx, outcome *r) {
 static int probe_stages(session *s, const llm_info *info, uint32_t n_ctx, outcome *r) {
     const uint32_t depth = s->o.depth < n_ctx / 2 ? s->o.depth : n_ctx / 2;
     const uint32_t n = n_ctx - depth;
-    const uint32_t longer = n / 2 < PROBE_PREFILL ? n / 2 : PROBE_PREFILL;
+    const uint32_t longer = n / 2 < (uint32_t)PROBE_PREFILL ? n / 2 : (uint32_t)PROBE_PREFILL;
     llm_token *tokens = (llm_token *)room_for(depth + PROBE_PREFILL, sizeof *tokens);
     double start;
     int good;

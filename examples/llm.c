@@ -1228,7 +1228,7 @@ static int bench_decode(session *s, double *tok_s) {
 // Rounds of prefill, decode and a probe of what a token reads, so that all three meet the same neighbours and the same heat. Where rounds
 // are few, decode and probe go on in pairs.
 static int bench_rounds(session *s, bench *b, const llm_token *prompt, double *prefill, double *decode, double *first) {
-    const uint32_t rounds = s->o.rounds, pairs = rounds > MIN_PAIRS ? rounds : MIN_PAIRS;
+    const uint32_t rounds = s->o.rounds, pairs = rounds > (uint32_t)MIN_PAIRS ? rounds : (uint32_t)MIN_PAIRS;
     double gb_s, tok_s, ms;
     uint32_t i;
     if (!bench_prefill(s, prompt, &tok_s, &ms) || !bench_decode(s, &tok_s)) return 0;      // not counted: pages of the file come in
@@ -1287,9 +1287,9 @@ static uint32_t check_length(const bench *b) {
 
 // Text where there is a vocabulary: what a model is sure of does not hang on the last digits. Else the ids of the measurement.
 static void check_prompt(const llm_model *model, llm_token *out, uint32_t n_vocab) {
-    static const char text[] = "Once upon a time there was a little girl. Once upon a time there was a little";
-    llm_token ids[sizeof text + 8];
-    size_t n = llm_tokenize(model, text, sizeof text - 1, LLM_ADD_SPECIAL, ids, sizeof ids / sizeof ids[0]);
+    static const char story[] = "Once upon a time there was a little girl. Once upon a time there was a little";
+    llm_token ids[sizeof story + 8];
+    size_t n = llm_tokenize(model, story, sizeof story - 1, LLM_ADD_SPECIAL, ids, sizeof ids / sizeof ids[0]);
     bench_tokens(out, CHECK_PROMPT, n_vocab);
     if (n >= CHECK_PROMPT && n <= sizeof ids / sizeof ids[0]) memcpy(out, ids, CHECK_PROMPT * sizeof *out);
 }
@@ -1528,13 +1528,13 @@ static void usage(FILE *f) {
     fputs("\nllm COMMAND --help lists the options. Exit codes: 0 success, 1 failure, 2 a command line that makes no sense.\n", f);
 }
 
-static int run_command(const command *c, const char *program, int n, char **words) {
+static int run_command(const command *c, const char *program, int n, char **rest) {
     session s;
     int code;
     memset(&s, 0, sizeof s);
     s.program = program;
     options_default(&s.o);
-    if (!options_parse(&s.o, c->id, c->name, n, words)) return EXIT_USAGE;
+    if (!options_parse(&s.o, c->id, c->name, n, rest)) return EXIT_USAGE;
     if (s.o.help) {
         printf("usage: %s\n", c->usage);
         options_help(stdout, c->id);
