@@ -198,6 +198,12 @@ if has nm; then
             check "$name does not call $symbol" sh -c "! grep -qx '$symbol' '$dir/needs'"
         done
     done
+    if getconf GNU_LIBC_VERSION > "$dir/log" 2>&1; then
+        for symbol in $(nm -u "$dir/with-$cc.o" | awk '{ print $NF }' | sed 's/@.*//' |
+                        grep -vE '^(mem(cpy|move|set|cmp)|strlen|malloc|free|__errno_location|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk)$'); do
+            check "test_shim.c can make $symbol fail" grep -q "^#define $symbol(" tests/test_shim.c
+        done
+    fi
     builds "everything left out" \
         $cc -std=c99 -O2 $CPPFLAGS -DLLM_NO_STDIO -DLLM_NO_MMAP -DLLM_NO_THREADS -DLLM_NO_SIMD -DLLM_NO_STDLIB -I. \
         -c "$dir/with.c" -o "$dir/bare.o"
