@@ -1961,13 +1961,13 @@ static void llm__os_thread_join(llm__os_thread *t) {
 #define LLM__SIG_SETMASK 2
 #define LLM__SIGSET_WORDS 1
 #endif
-typedef struct llm__os_signals { uint64_t bits[2]; } llm__os_signals;
+typedef struct llm__os_signals { uint64_t bits[2]; bool blocked; } llm__os_signals;
 static void llm__os_signals_block(llm__os_signals *host) {
     uint64_t all[2] = { ~((uint64_t)7 << 31), ~(uint64_t)0 };             // signal n is bit n - 1: 32, 33, 34
-    syscall(SYS_rt_sigprocmask, LLM__SIG_SETMASK, all, host->bits, LLM__SIGSET_WORDS * 8);
+    host->blocked = syscall(SYS_rt_sigprocmask, LLM__SIG_SETMASK, all, host->bits, LLM__SIGSET_WORDS * 8) == 0;
 }
 static void llm__os_signals_restore(llm__os_signals *host) {
-    syscall(SYS_rt_sigprocmask, LLM__SIG_SETMASK, host->bits, (void *)0, LLM__SIGSET_WORDS * 8);
+    if (host->blocked) syscall(SYS_rt_sigprocmask, LLM__SIG_SETMASK, host->bits, (void *)0, LLM__SIGSET_WORDS * 8);
 }
 #else
 typedef struct llm__os_signals { sigset_t set; } llm__os_signals;
@@ -5263,14 +5263,14 @@ typedef struct llm__vectors {
     void (*attend_sink)(llm__attn_part *into, float sink, size_t n);
     void (*attend_finish)(llm__attn_part *p, size_t n);                                   // o = o / l
     llm__matmul_fn matmul_f32, matmul_f16, matmul_bf16;
-    float (*read)(const uint8_t *const *at, size_t step, size_t n_steps);                 // 64 bytes at each of at[0..3] + i * step
+    float (*sweep)(const uint8_t *const *at, size_t step, size_t n_steps);                 // 64 bytes at each of at[0..3] + i * step
 } llm__vectors;
 
 // All kernels of an instruction set, by name.
 #define LLM__VECTORS(X) \
     X(quantize) X(rmsnorm) X(add) X(add_scaled) X(scale) X(affine) X(glu) X(softcap) X(softmax) X(rope) X(to_f16) \
     X(to_q8) X(exp_weights) X(max) X(attend_span) X(attend_group) X(attend_merge) X(attend_sink) X(attend_finish) \
-    X(matmul_f32) X(matmul_f16) X(matmul_bf16) X(read)
+    X(matmul_f32) X(matmul_f16) X(matmul_bf16) X(sweep)
 
 // Coefficients, chosen once: minimax polynomials (Remez, relative error), rounded to F32 one after the other, each time refitting
 // the rest. The bits of all results hang on them.
@@ -7112,7 +7112,7 @@ static LLM__VT void LLM__V(vec_attend_finish)(llm__attn_part *p, size_t n) {
 }
 
 // What reading costs at the least: the widest loads, one bitwise operation each, whatever the bytes mean.
-static LLM__VT float LLM__V(vec_read)(const uint8_t *const *at, size_t step, size_t n_steps) {
+static LLM__VT float LLM__V(vec_sweep)(const uint8_t *const *at, size_t step, size_t n_steps) {
     const uint8_t *p0 = at[0], *p1 = at[1], *p2 = at[2], *p3 = at[3];
     LLM__V16 a0 = LLM__V(v_set)(1.0f), a1 = a0, a2 = a0, a3 = a0;
     size_t i;
@@ -7404,7 +7404,7 @@ static void llm__vec_attend_finish_scalar(llm__attn_part *p, size_t n) {
     size_t i;
     for (i = 0; i < n; i++) p->o[i] = p->o[i] / p->l;
 }
-static float llm__vec_read_scalar(const uint8_t *const *at, size_t step, size_t n_steps) {
+static float llm__vec_sweep_scalar(const uint8_t *const *at, size_t step, size_t n_steps) {
     float a[64], sum = 0.0f;
     size_t i, lane;
     for (lane = 0; lane < 64; lane++) a[lane] = 1.0f;
@@ -10579,7 +10579,7 @@ static void llm__kernels_read_widest(llm__kernels *k, const llm__cpu *cpu) {
 #if LLM__HAS_WASM128
     llm__vectors_wasm(&v);
 #endif
-    k->v.read = v.read;
+    k->v.sweep = v.sweep;
 }
 
 // Scalar everywhere, then what this CPU does better is laid over it.
@@ -12138,15 +12138,17 @@ static uint64_t llm__kv_bytes_at(const llm__state *s, size_t position) {
 // A cap on the time that is spent computing (llm_model_desc.cpu_share): after each pass a rest, in steps that hear a cancel.
 typedef struct llm__share { uint32_t percent; int64_t debt_us; uint64_t rested_us; } llm__share;
 
+#define LLM__LONGEST_PASS_US 60000000u                                  // what a clock that jumped takes for more must not become hours of rest
+
 static void llm__rest(llm__share *s, uint64_t worked_us, llm__atomic32 *cancel) {
     if (s->percent == 0 || s->percent >= 100) return;
-    s->debt_us += (int64_t)(worked_us * (100 - s->percent) / s->percent);
+    s->debt_us += (int64_t)(LLM__MIN(worked_us, LLM__LONGEST_PASS_US) * (100 - s->percent) / s->percent);
     while (s->debt_us > 500 && !llm__atomic_load(cancel)) {
         const uint64_t began = llm__os_now_us();
         uint64_t took;
         llm__os_sleep_us((uint32_t)LLM__MIN(s->debt_us, (int64_t)4000));
         took = llm__os_now_us() - began;
-        if (!took) return;                                          // no clock, no cap
+        if (!took || took > INT64_MAX) return;                      // no clock, or one that runs backward: no cap
         s->debt_us -= (int64_t)took;
         s->rested_us += took;
     }
@@ -14929,7 +14931,7 @@ static void llm__read_streams(const llm__vectors *v, const llm__piece *const *fr
     const uint8_t *at[4];
     uint32_t i;
     for (i = 0; i < 4; i++) at[i] = from[i / lines]->p + i % lines * 64;
-    v->read(at, lines * 64, n / (lines * 64));
+    v->sweep(at, lines * 64, n / (lines * 64));
 }
 // What a piece has beyond its first `from` bytes: less than four lines, or the part that is longer than its neighbours'.
 static void llm__read_rest(const llm__vectors *v, const llm__piece *piece, size_t from) {
@@ -14948,7 +14950,7 @@ static void llm__read_rest(const llm__vectors *v, const llm__piece *piece, size_
             memcpy(last, rest.p + from, n);
             at[0] = at[1] = at[2] = at[3] = last;
         }
-        v->read(at, 0, 1);
+        v->sweep(at, 0, 1);
     }
 }
 // The call goes through a pointer, so the compiler cannot know that nobody wants the answer.

@@ -1421,7 +1421,7 @@ static void probed_places(void) {
         c = open_sized(m, 0, 0);
         if (!CHECK(c != NULL)) { llm_unload(m); free(file); continue; }
         llm_model_info(m, &info);
-        m->kernels.v.read = note_read;
+        m->kernels.v.sweep = note_read;
         for (streams = 0; streams < 3; streams++) {           // 1, 2, 4
             int tied = llm__gguf_tensor_find(&m->gguf, llm__str_of("output.weight")) == NULL;
             memset(touched.count, 0, sizeof touched.count);

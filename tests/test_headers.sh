@@ -268,6 +268,12 @@ if has nm; then
         builds "$bare, own.c" $bare "$dir/own.o" $std "$dir/theirs.c" -o "$dir/own"
         check "$bare: what stands for <string.h> does the same" "$dir/own"
     done
+    if getconf GNU_LIBC_VERSION > "$dir/log" 2>&1; then
+        for symbol in $(nm -u "$dir/with-$cc.o" | awk '{ print $NF }' | sed 's/@.*//' |
+                        grep -vE '^(mem(cpy|move|set|cmp)|strlen|malloc|free|__errno_location|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__mem.*_chk)$'); do
+            check "test_shim.c can make $symbol fail" grep -q "^#define $symbol(" tests/test_shim.c
+        done
+    fi
     $cc -std=c99 -O2 $CPPFLAGS -DLLM_STATIC -I. -c "$dir/with.c" -o "$dir/static.o" 2> /dev/null
     check "LLM_STATIC exports nothing" [ -z "$(nm -g --defined-only "$dir/static.o")" ]
     # Writable data of the file itself would be state outside the objects. Without -fPIC, tables of pointers are read-only as well.

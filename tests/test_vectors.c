@@ -1020,11 +1020,11 @@ static void test_read_happens(const llm__vectors *v) {
     madvise((void *)(uintptr_t)p, BYTES, MADV_NOHUGEPAGE);
     for (i = 0; i < 4; i++) at[i] = p + i * PER_STREAM * PAGE;
     getrusage(RUSAGE_SELF, &before);
-    v->read(at, PAGE, PER_STREAM);
+    v->sweep(at, PAGE, PER_STREAM);
     getrusage(RUSAGE_SELF, &after);
     CHECK(after.ru_minflt - before.ru_minflt >= 4 * PER_STREAM);
     getrusage(RUSAGE_SELF, &before);
-    v->read(at, PAGE, PER_STREAM);
+    v->sweep(at, PAGE, PER_STREAM);
     getrusage(RUSAGE_SELF, &after);
     CHECK(after.ru_minflt - before.ru_minflt < PER_STREAM);
     munmap((void *)(uintptr_t)p, BYTES);
