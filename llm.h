@@ -132,6 +132,11 @@
      LLM_NO_K_QUANTS     without Q2_K .. Q6_K: a model that has them is refused (LLM_UNSUPPORTED, and the error names the macro)
      LLM_NO_RARE_QUANTS  likewise without IQ1_S .. IQ4_XS, TQ1_0, TQ2_0, MXFP4, NVFP4, Q1_0, Q2_0. Both for scalar builds: kernels of
                          instruction sets stay in
+     LLM_NO_BPE, LLM_NO_SPM   without vocabularies of merges (GPT-2 style, with the categories of Unicode) or of scores (SentencePiece
+                         style): a model that has one loads, and llm_info.text_reason names the macro
+     LLM_NO_EXPERTS      without mixtures of experts: such a model is refused
+     LLM_NO_DIAGNOSIS    nothing is asked of the machine and nothing judged: no findings, an empty report, llm_probe LLM_UNSUPPORTED;
+                         llm_stats has the counts and times of the library's own work, and bits_promise 0, because nobody looks
      LLM_NO_SENTENCES    each code has one sentence, that of llm_result_text, instead of one that names the case; nothing is logged
      LLM_NO_CHAT         without chat templates                        (text that is fed, and tokens, still work)
      LLM_QUIET           no #warning about builds that cannot keep a promise, no message about builds without optimisation

@@ -93,6 +93,27 @@
 #define LLM_NO_THREADS
 #endif
 #endif
+// What is left out is guarded by constants in one place each, and the compiler drops what nothing reaches: no function knows two shapes.
+#if defined(LLM_NO_DIAGNOSIS)
+#define LLM__DIAGNOSIS 0
+#else
+#define LLM__DIAGNOSIS 1
+#endif
+#if defined(LLM_NO_BPE)
+#define LLM__BPE 0
+#else
+#define LLM__BPE 1
+#endif
+#if defined(LLM_NO_SPM)
+#define LLM__SPM 0
+#else
+#define LLM__SPM 1
+#endif
+#if defined(LLM_NO_EXPERTS)
+#define LLM__MOE 0
+#else
+#define LLM__MOE 1
+#endif
 #if (defined(LLM_MALLOC) && !defined(LLM_FREE)) || (!defined(LLM_MALLOC) && defined(LLM_FREE))
 #error "define both LLM_MALLOC and LLM_FREE, or neither"
 #endif
@@ -973,6 +994,7 @@ static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
 #define LLM__POSIX 0
 #endif
 
+#define LLM__SYSTEM (LLM__POSIX || LLM__WIN32)          // 0: there is nobody to ask for cores, memory or heat
 #if LLM__POSIX && defined(__linux__)
 #define LLM__LINUX 1
 #else
@@ -1173,7 +1195,11 @@ static void     llm__fp_set(uint64_t v) { __asm__ volatile("msr fpcr, %0" : : "r
 #elif defined(__arm__) && defined(__VFP_FP__) && !defined(__SOFTFP__) && LLM__GNUC
 static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("vmrs %0, fpscr" : "=r"(v)); return v; }
 static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("vmsr fpscr, %0" : : "r"(w)); }
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#define LLM__FP_PLAIN (llm__fp_get() & 0x70000u)                        // LTPSIZE: with another value a Cortex-M55 refuses its loops (LE)
+#else
 #define LLM__FP_PLAIN 0u
+#endif
 #elif defined(__riscv_flen) && LLM__GNUC
 static uint64_t llm__fp_get(void) { unsigned long v; __asm__ volatile("frcsr %0" : "=r"(v)); return v; }
 static void     llm__fp_set(uint64_t v) { unsigned long w = (unsigned long)v; __asm__ volatile("fscsr %0" : : "r"(w)); }
@@ -2453,6 +2479,7 @@ static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
     char path[320], full[400], text[512];
     const char *p, *t;
     uint32_t v2;
+    if (!LLM__SYSTEM || !LLM__DIAGNOSIS) return false;
     for (v2 = 0; v2 < 2; v2++) {
         if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) continue;
         llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.stat" : "/sys/fs/cgroup/cpu%s/cpu.stat",
@@ -2472,6 +2499,11 @@ static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
 static void llm__cores_read(llm__cores *c, const llm__cpus *allowed) {
     uint32_t cpu;
     memset(c, 0, sizeof *c);
+    if (!LLM__SYSTEM) {
+        c->online = c->best = *allowed;
+        c->n_online = c->n_best = 1;
+        return;
+    }
     if (!llm__cores_list("/sys/devices/system/cpu/online", &c->online) && !llm__cores_list("/sys/devices/system/cpu/present", &c->online) &&
         !llm__cores_list("/sys/devices/system/cpu/possible", &c->online)) c->online = *allowed;
     llm__cores_siblings(c);
@@ -2610,7 +2642,8 @@ static void llm__memory_look(llm__memory *m) {
     llm__os_usage usage;
     const uint64_t space = llm__os_address_space();
     memset(m, 0, sizeof *m);
-    m->limit_by = "";
+    m->limit_by = m->physical_by = "";
+    if (!LLM__SYSTEM || !LLM__DIAGNOSIS) return;
     llm__os_usage_now(&usage);
     m->peak_rss = usage.peak_rss;
     m->major_faults = usage.major_faults;
@@ -2676,6 +2709,7 @@ static void llm__heat_power(llm__heat *h) {
 static void llm__heat_look(llm__heat *h) {
     memset(h, 0, sizeof *h);
     h->mode = "";
+    if (!LLM__SYSTEM || !LLM__DIAGNOSIS) return;
     llm__heat_clock(h);
     llm__heat_zones(h);
     llm__heat_power(h);
@@ -11464,7 +11498,7 @@ static void llm__bind_layer(llm__binder *b, uint32_t i, uint32_t window) {
     }
     l->ffn_norm = llm__bind_vector(b, (int)i, "ffn_norm.weight", net->n_embd, true);
     l->router.type = LLM__TYPE_NONE;
-    if (net->n_expert) llm__bind_experts(b, l, (int)i);
+    if (LLM__MOE && net->n_expert) llm__bind_experts(b, l, (int)i);
     else llm__bind_ffn(b, l, (int)i);
 }
 
@@ -11505,6 +11539,8 @@ static void llm__bind_sizes(llm__binder *b) {
                 || net->n_expert_used > 64))
             llm__bind_fail(b, LLM_BAD_FILE, "keys '%s.expert_count' and expert_used_count: %u experts of which %u are used is not possible",
                            net->arch->name, net->n_expert, net->n_expert_used);
+        if (b->result == LLM_OK && net->n_expert && !LLM__MOE)
+            llm__bind_fail(b, LLM_UNSUPPORTED, "the model has experts, which this build leaves out (LLM_NO_EXPERTS)");
     }
     if (flags & LLM__SCORE_CAP) net->score_cap = llm__bind_f32(b, "attn_logit_softcapping", net->arch->score_cap);
     if (flags & LLM__LOGIT_CAP) net->logit_cap = llm__bind_f32(b, "final_logit_softcapping", net->arch->logit_cap);
@@ -11665,7 +11701,7 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
     s->parts   = LLM__CARVE(&a, llm__attn_part, heads * spans);
     s->parts_o = LLM__CARVE(&a, float, heads * spans * net->dim_v);
     s->sums    = LLM__CARVE(&a, llm__attn_part, heads);
-    if (net->n_expert) {
+    if (LLM__MOE && net->n_expert) {
         s->router        = LLM__CARVE(&a, float, T * net->n_expert);
         s->expert_out    = LLM__CARVE(&a, float, T * net->n_expert_used * net->n_embd);
         s->expert_id     = LLM__CARVE(&a, uint32_t, T * net->n_expert_used);
@@ -12092,7 +12128,7 @@ static void llm__fwd_layer(llm__pass *pass, uint32_t il) {
     llm__op_add(r, x, s->xn, n, rest);
 
     llm__op_rmsnorm(r, s->xn, x, L->ffn_norm, n, net->eps, rest);
-    if (net->n_expert) {
+    if (LLM__MOE && net->n_expert) {
         llm__experts(pass, rest);
     } else {
         llm__op_input(r, &s->in, s->xn, n, llm__takes_integers(&L->gate) || llm__takes_integers(&L->up), rest);
@@ -12657,6 +12693,8 @@ typedef struct llm__vocab {
     uint32_t *specials, n_specials;          // tokens that are looked for in the text, ascending by text
     uint32_t first[257];                     // where in specials a first byte begins
 } llm__vocab;
+// Merges by rank, after a pre-tokenizer; else by score. One family alone in the build is not asked for.
+static bool llm__by_merges(const llm__vocab *v) { return LLM__BPE && (!LLM__SPM || v->family != LLM__TOK_SCORES); }
 
 static llm__str llm__tok_text(const llm__vocab *v, uint32_t t) {
     const uint8_t *p = v->text + v->at[t];
@@ -13155,11 +13193,15 @@ static llm_result llm__vocab_family(llm__vocab *v, const llm__gguf *g, llm_error
     merges = llm__gguf_find(g, llm__str_of("tokenizer.ggml.merges"));
     if (!model.n) return llm__vocab_unusable(v, "the file carries no vocabulary", model);
     if (!v->family) return llm__vocab_unusable(v, "the file carries no vocabulary that can be used (model '%v')", model);
+    if (!LLM__SPM && v->family == LLM__TOK_SCORES)
+        return llm__vocab_unusable(v, "vocabularies of the kind '%v' are left out of this build (LLM_NO_SPM)", model);
+    if (!LLM__BPE && v->family != LLM__TOK_SCORES)
+        return llm__vocab_unusable(v, "vocabularies of the kind '%v' are left out of this build (LLM_NO_BPE)", model);
     if (!n) return llm__vocab_unusable(v, "the vocabulary (model '%v') has no tokens", model);
     if (n > INT32_MAX || tokens->n_bytes > UINT32_MAX)
         return llm__vocab_unusable(v, "the vocabulary (model '%v') is larger than 4 GB", model);
     if (v->family != LLM__TOK_SCORES && !merges) return llm__vocab_unusable(v, "the vocabulary (model '%v') has no merges", model);
-    return v->family == LLM__TOK_SCORES ? LLM_OK : llm__vocab_pre(v, g, tokens, e);
+    return !llm__by_merges(v) ? LLM_OK : llm__vocab_pre(v, g, tokens, e);
 }
 static void llm__vocab_free(llm__vocab *v, const llm__heap *h) {
     llm__free(h, v->at);
@@ -13183,9 +13225,9 @@ static llm_result llm__vocab_load(llm__vocab *v, const llm__heap *h, const llm__
     if (r == LLM_OK && v->status != LLM_OK) return llm__ok(e);
     if (r == LLM_OK) r = llm__vocab_tokens(v, h, llm__gguf_find(g, llm__str_of("tokenizer.ggml.tokens")), e);
     if (r == LLM_OK) r = llm__vocab_types(v, h, g, e);
-    if (r == LLM_OK && v->family == LLM__TOK_SCORES) r = llm__vocab_scores(v, g, e);
-    if (r == LLM_OK && v->family != LLM__TOK_SCORES) r = llm__vocab_merges(v, h, g, e);
-    if (r == LLM_OK && v->family == LLM__TOK_SCORES) r = llm__gguf_bool(g, "tokenizer.ggml.add_space_prefix", &v->space_prefix, e);
+    if (r == LLM_OK && !llm__by_merges(v)) r = llm__vocab_scores(v, g, e);
+    if (r == LLM_OK && llm__by_merges(v)) r = llm__vocab_merges(v, h, g, e);
+    if (r == LLM_OK && !llm__by_merges(v)) r = llm__gguf_bool(g, "tokenizer.ggml.add_space_prefix", &v->space_prefix, e);
     if (r == LLM_OK) r = llm__vocab_specials(v, g, e);
     if (r == LLM_OK) r = llm__vocab_index(v, h, e);
     if (r == LLM_OK) r = llm__gguf_str(g, "general.name", &name, e);
@@ -13275,7 +13317,7 @@ static void llm__tok_try(llm__tok_work *w, const char *text, uint32_t left) {
     if (left == LLM__TOK_LAST || w->sym[left].next == LLM__TOK_LAST) return;
     a = &w->sym[left];
     b = &w->sym[a->next];
-    if (v->family == LLM__TOK_SCORES) {
+    if (!llm__by_merges(v)) {
         merged = llm__tok_find(v, llm__str_n(text + a->at, (size_t)a->n + b->n));
         if (merged >= 0) rank = llm__tok_score_key(v, merged);
     } else if (a->token >= 0 && b->token >= 0) {
@@ -13362,7 +13404,7 @@ static llm_token llm__tok_whole_word(llm__tok_work *w, const char *text, size_t 
 }
 // The text as the family wants it: spaces as U+2581 with one more in front if `prefix`, and valid UTF-8 where pieces are cut.
 static llm__str llm__tok_prepare(llm__tok_work *w, llm__str s, bool prefix) {
-    bool escape = w->v->family != LLM__TOK_BYTES, clean = w->v->pre != NULL;
+    bool escape = w->v->family != LLM__TOK_BYTES, clean = llm__by_merges(w->v);
     void *p = w->buf;
     size_t i, n = 0, length = clean ? llm__utf8_clean(s.p, s.n, NULL, 0) : s.n, room = length + 3;
     if (!escape && length == s.n) return s;
@@ -13388,7 +13430,7 @@ static void llm__tok_raw(llm__tok_work *w, llm__str s, bool prefix) {
     unsigned stage;
     llm_token t;
     s = llm__tok_prepare(w, s, prefix);
-    if (!pre) { llm__tok_words(w, s); return; }
+    if (!llm__by_merges(w->v)) { llm__tok_words(w, s); return; }
     while (at < s.n && !w->failed) {
         for (stage = 0, parent = s.n; stage < LLM__PRE_STAGES && pre->stages[stage]; stage++) {
             if (ends[stage] == at) ends[stage] = pre->stages[stage](s.p, at, parent);
@@ -14783,7 +14825,7 @@ static const char *llm__bits_check_kernels(const llm__kernels *k) {
 
 // NULL: same bits as everywhere; else the reason why not.
 static const char *llm__bits_check(const llm__kernels *k) {
-    const char *reason = llm__bits_check_scalar();
+    const char *reason = LLM__DIAGNOSIS ? llm__bits_check_scalar() : "not checked in this build (LLM_NO_DIAGNOSIS)";
     if (LLM__X87) reason = "floats are computed by the x87: compile with -msse2 -mfpmath=sse";
     if (!reason && LLM__CLANG_FAST_MATH) reason = "compiled by clang with -ffast-math";
     return reason ? reason : llm__bits_check_kernels(k);
@@ -15488,6 +15530,7 @@ static bool llm__finding_take(const llm_stats_info *f, double factors[LLM__COUNT
 static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t cap) {
     double factors[LLM__COUNT(llm__rules)];
     size_t n = 0, i;
+    if (!LLM__DIAGNOSIS) return 0;
     llm__judge(f, factors);
     for (i = 0; i < LLM__COUNT(llm__rules); i++) n += factors[i] > 0.0;
     for (i = 0; i < cap && llm__finding_take(f, factors, &out[i]); i++) { }
@@ -16037,7 +16080,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     llm__memory_look(&memory);
     m->free_bytes = memory.available;
     m->from_path = src->path != NULL;
-    if (src->path) m->name_type = llm__name_type_of(src->path);
+    if (LLM__DIAGNOSIS && src->path) m->name_type = llm__name_type_of(src->path);
     if (!d.force && !src->data) { o.most_bytes = memory.physical; o.most_by = memory.physical_by; }
     r = llm__source_open(src, &d, &m->gguf, &o, err);
     if (r == LLM_OK) r = llm__model_build(m, &d, err);
@@ -16269,11 +16312,13 @@ static void llm__publish(llm_ctx *c) {
     s->for_calls_per_token = s->decode_tokens ? (double)c->runs_in_decode / (double)s->decode_tokens : 0.0;
     s->f16_saturated = llm__atomic_load(&c->state.f16_saturated);
     s->n_allocs = c->n_allocs;
-    llm__publish_waits(c);
-    llm__publish_cores(s, m->pool);
-    llm__publish_roofline(c);
-    llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, s->cpus_allowed), s);
-    llm__look(c);
+    if (LLM__DIAGNOSIS) {
+        llm__publish_waits(c);
+        llm__publish_cores(s, m->pool);
+        llm__publish_roofline(c);
+        llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, s->cpus_allowed), s);
+        llm__look(c);
+    }
     while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
     c->published = *s;
     llm__atomic_store(&c->stats_lock, 0);
@@ -16313,6 +16358,8 @@ LLM__PUBLIC size_t llm_report(const llm_ctx *ctx, char *buf, size_t cap) {
     llm__fpenv fp;
     llm__text t;
     if (!ctx || (cap && !buf)) return LLM_FAILED;
+    if (cap) buf[0] = 0;
+    if (!LLM__DIAGNOSIS) return 0;
     llm_stats(ctx, &f);
     t.p = buf; t.n = 0; t.cap = cap;
     fp = llm__fp_enter();
@@ -16738,7 +16785,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         ev.share = &c->share;
         c->share.rested_us = 0;
         start = llm__now(m);
-        if (ev.n == 1) llm__watch_begin(&c->watch);
+        if (LLM__DIAGNOSIS && ev.n == 1) llm__watch_begin(&c->watch);
         r = llm__fwd_eval(s, &ev, &c->error);
         llm__team_give(&team);
     }
@@ -16755,7 +16802,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     if (ev.n == 1) {
         const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__worked_us(c, start);
         const double ms = (double)us * 0.001;
-        llm__watch_end(&c->watch, us, m->net.bytes_per_token + kv_bytes);
+        if (LLM__DIAGNOSIS) llm__watch_end(&c->watch, us, m->net.bytes_per_token + kv_bytes);
         c->stats.decode_tokens++;
         c->stats.decode_ms += ms;
         c->kv_bytes_read += kv_bytes;
@@ -16776,7 +16823,7 @@ static void llm__stats_reset(llm_ctx *c) {
     s->prefill_tokens = s->decode_tokens = s->reused_tokens = s->reevaluated_tokens = 0;
     s->rows_most = s->rows_least = 0;
     c->kv_bytes_read = c->runs_in_decode = 0;
-    llm__watch_answer(&c->watch);
+    if (LLM__DIAGNOSIS) llm__watch_answer(&c->watch);
 }
 
 static llm_result llm__no_memory_for_text(llm_ctx *c) {
@@ -17201,7 +17248,8 @@ LLM__PUBLIC llm_result llm_probe(llm_ctx *c, uint32_t max_ms, double *gb_s) {
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    return llm__leave(c, &call, llm__probe_ctx(c, max_ms, gb_s));
+    if (LLM__DIAGNOSIS) return llm__leave(c, &call, llm__probe_ctx(c, max_ms, gb_s));
+    return llm__leave(c, &call, llm__fail(&c->error, LLM_UNSUPPORTED, "this build cannot probe (LLM_NO_DIAGNOSIS)"));
 }
 
 // ---- settings ----

@@ -284,6 +284,19 @@ static double ulps(float got, long double want) {
     return (double)((d < 0 ? -d : d) / (long double)ulp);
 }
 
+// The scalar functions, for sixteen numbers or one.
+#if defined(LLM_SMALL)
+static float exp1(float x) { return llm__exp_scalar(x); }
+static float tanh1(float x) { return llm__tanh_scalar(x); }
+static void exp16(float *e, const float *x) { int i; for (i = 0; i < 16; i++) e[i] = exp1(x[i]); }
+static void tanh16(float *t, const float *x) { int i; for (i = 0; i < 16; i++) t[i] = tanh1(x[i]); }
+#else
+static float exp1(float x) { return llm__v_exp_scalar(llm__v_set_scalar(x)).at[0]; }
+static float tanh1(float x) { return llm__v_tanh_scalar(llm__v_set_scalar(x)).at[0]; }
+static void exp16(float *e, const float *x) { llm__v_store_scalar(e, llm__v_exp_scalar(llm__v_load_scalar(x))); }
+static void tanh16(float *t, const float *x) { llm__v_store_scalar(t, llm__v_tanh_scalar(llm__v_load_scalar(x))); }
+#endif
+
 static void sweep(uint32_t step) {
     double worst_exp = 0, worst_tanh = 0;
     uint64_t i;
@@ -292,8 +305,8 @@ static void sweep(uint32_t step) {
     SECTION("exp and tanh over all floats");
     for (i = 0; i < 0x100000000ull; i += 16ull * step) {
         for (j = 0; j < 16; j++) x[j] = llm__bits_f32((uint32_t)(i + j * step));
-        llm__v_store_scalar(e, llm__v_exp_scalar(llm__v_load_scalar(x)));
-        llm__v_store_scalar(t, llm__v_tanh_scalar(llm__v_load_scalar(x)));
+        exp16(e, x);
+        tanh16(t, x);
         for (j = 0; j < 16; j++) {
             double u;
             if (llm__f32_is_nan(x[j])) {
@@ -310,7 +323,7 @@ static void sweep(uint32_t step) {
     }
     for (i = 0; i < 2; i++) {                                       // around -87 and 88
         for (j = 0; j < 16; j++) x[j] = llm__bits_f32((i ? 0xc2adfff8u : 0x42affff8u) + (uint32_t)j);
-        llm__v_store_scalar(e, llm__v_exp_scalar(llm__v_load_scalar(x)));
+        exp16(e, x);
         for (j = 0; j < 16; j++) {
             if (x[j] < -87.0f || x[j] > 88.0f) CHECK(llm__f32_bits(e[j]) == (i ? 0u : 0x7f800000u));
             else CHECK(ulps(e[j], exact_exp((long double)x[j])) <= 1.0);
@@ -326,9 +339,6 @@ static void sweep(uint32_t step) {
 }
 
 //---- the rules, written down once more ------------------------------------------------------------------------------------------
-
-static float exp1(float x) { return llm__v_exp_scalar(llm__v_set_scalar(x)).at[0]; }
-static float tanh1(float x) { return llm__v_tanh_scalar(llm__v_set_scalar(x)).at[0]; }
 
 static float rule_tree(const float *lane) {
     float l[16];

@@ -9,25 +9,10 @@
 #define PROMPT  "<|im_start|>user\nTell me a story about a fox.<|im_end|>\n<|im_start|>assistant\n"
 enum { ANSWER = 40, CONTEXT = 64, BATCH = 8 };
 
-// ---- memory: blocks one behind the other. The last one can be given back, which is enough for a program that loads once.
-
+// What llm_plan says for this model and the figures above, on a 32-bit board. BOARD_PLAN asks it, prints it, and takes just that.
 #ifndef ARENA_BYTES
 #define ARENA_BYTES (448 * 1024)
 #endif
-typedef struct arena { unsigned char *bytes; size_t size, used, most; } arena;
-
-static void *arena_alloc(void *user, size_t bytes, size_t align) {
-    arena *a = (arena *)user;
-    const size_t at = (a->used + align - 1) & ~(align - 1);
-    if (at > a->size || bytes > a->size - at) return NULL;
-    a->used = at + bytes;
-    if (a->used > a->most) a->most = a->used;
-    return a->bytes + at;
-}
-static void arena_free(void *user, void *p, size_t bytes) {
-    arena *a = (arena *)user;
-    if ((unsigned char *)p + bytes == a->bytes + a->used) a->used = (size_t)((unsigned char *)p - a->bytes);
-}
 
 // ---- words
 
@@ -66,17 +51,16 @@ static uint32_t hash_logits(uint32_t hash, const float *logits, uint32_t n) {
 
 typedef struct result { uint32_t n_ids, hash; llm_token ids[ANSWER]; } result;
 
-static int answer(llm_model *model, llm_ctx *ctx, uint32_t n_vocab, result *r) {
-    llm_token tokens[CONTEXT];
-    size_t n = llm_tokenize(model, PROMPT, sizeof PROMPT - 1, LLM_ADD_SPECIAL | LLM_PARSE_SPECIAL, tokens, CONTEXT);
-    if (n == LLM_FAILED || n > CONTEXT - ANSWER) return fail("the prompt");
-    if (llm_eval(ctx, tokens, n) < 0) return fail(llm_last_error(ctx)->text);
+// Token by token, because the logits of each are wanted; llm_feed and llm_next would do for the text alone.
+static int answer(const llm_model *model, llm_ctx *ctx, const llm_token *prompt, size_t n, uint32_t n_vocab, result *r) {
+    r->n_ids = 0;
     r->hash = 2166136261u;
-    for (r->n_ids = 0; r->n_ids < ANSWER; ) {
+    if (llm_eval(ctx, prompt, n) < 0) return fail(llm_last_error(ctx)->text);
+    while (r->n_ids < ANSWER) {
         char piece[64];
         const llm_token id = llm_sample(ctx);
-        r->hash = hash_logits(r->hash, llm_logits(ctx), n_vocab);
         if (id == LLM_NO_TOKEN) return fail(llm_last_error(ctx)->text);
+        r->hash = hash_logits(r->hash, llm_logits(ctx), n_vocab);
         if (llm_is_eog(model, id)) break;
         r->ids[r->n_ids++] = id;
         n = llm_detokenize(model, &id, 1, 0, piece, sizeof piece - 1);
@@ -89,37 +73,50 @@ static int answer(llm_model *model, llm_ctx *ctx, uint32_t n_vocab, result *r) {
 }
 
 int main(void) {
-    static unsigned char bytes[ARENA_BYTES];
-    static result r;
-    static llm_model_desc model_desc;                  // zeroed: defaults
-    static llm_ctx_desc desc;
+    static unsigned char ram[ARENA_BYTES];
+    static llm_model_desc machine;                     // zeroed: defaults
+    static llm_ctx_desc talk;
     static llm_info info;
+    static llm_token prompt[CONTEXT];
+    static result r;
+    const size_t n_flash = (size_t)(board_model_end - board_model);
+    size_t n_ram = sizeof ram, n_prompt;
     llm_error err;
     llm_model *model;
     llm_ctx *ctx;
-    arena a;
     uint32_t i;
     int code;
-    a.bytes = bytes; a.size = sizeof bytes; a.used = a.most = 0;
-    model_desc.allocator.user = &a;
-    model_desc.allocator.alloc_fn = arena_alloc;
-    model_desc.allocator.free_fn = arena_free;
-    desc.n_ctx = CONTEXT;
-    desc.n_batch = BATCH;
-    desc.sampling.temperature = 0.7f;
-    desc.sampling.top_p = 0.95f;
-    desc.sampling.seed = 5;
-    model = llm_load_memory(board_model, (size_t)(board_model_end - board_model), &model_desc, &err);
-    ctx = llm_open(model, &desc, &err);
-    if (!ctx) return fail(err.text);
+    machine.allocator = llm_arena(ram, n_ram);
+    talk.n_ctx = CONTEXT;
+    talk.n_batch = BATCH;
+    talk.sampling.temperature = 0.7f;
+    talk.sampling.top_p = 0.95f;
+    talk.sampling.seed = 5;
+#ifdef BOARD_PLAN
+    {
+        static llm_plan_info plan;
+        if (llm_plan_memory(board_model, n_flash, &machine, &talk, &plan, &err) < 0) return fail(err.text);
+        if (plan.arena_bytes > sizeof ram) return fail("the arena is smaller than the plan");
+        n_ram = (size_t)plan.arena_bytes - (BOARD_PLAN ? 0 : 1);                       // 0: a byte less, and it must say so
+        machine.allocator = llm_arena(ram, n_ram);
+        board_write("planned ");
+        say_number((uint32_t)plan.arena_bytes);
+        board_write("\n");
+    }
+#endif
+    model = llm_load_memory(board_model, n_flash, &machine, &err);
+    if (!model) return fail(err.text);
     llm_model_info(model, &info);
-    code = answer(model, ctx, info.n_vocab, &r);
+    // Before llm_open takes what is left: tokenizing wants some memory for the moment.
+    n_prompt = llm_tokenize(model, PROMPT, sizeof PROMPT - 1, LLM_ADD_SPECIAL | LLM_PARSE_SPECIAL, prompt, CONTEXT);
+    if (n_prompt > CONTEXT - ANSWER) return fail("the prompt is too long, or cannot be tokenized");
+    ctx = llm_open(model, &talk, &err);
+    if (!ctx) return fail(err.text);
+    code = answer(model, ctx, prompt, n_prompt, info.n_vocab, &r);
     board_write("tokens");
     for (i = 0; i < r.n_ids; i++) { board_write(" "); say_number((uint32_t)r.ids[i]); }
     board_write("\nlogits ");
     say_hex(r.hash);
-    board_write("\narena ");
-    say_number((uint32_t)a.most);
     board_write("\nstack ");
     say_number((uint32_t)board_stack_used());
     board_write("\n");

@@ -33,6 +33,18 @@ void board_start(void) {
     leave((uint32_t)main());
 }
 
-// A trap ends it too.
-__asm__(".section .vectors, \"ax\"\n.global board_entry\nboard_entry:\n\tla sp, stack_top\n\tla t0, board_trap\n\tcsrw mtvec, t0\n\tcall board_start\n"
-        ".balign 4\nboard_trap:\n\tli t0, 0x100000\n\tli t1, 0x633333\n\tsw t1, 0(t0)\n\tj board_trap\n");
+// The first instructions; a trap ends the program too.
+__asm__(".option arch, +zicsr\n"
+        ".section .vectors, \"ax\"\n"
+        ".global board_entry\n"
+        "board_entry:\n"
+        "    la sp, stack_top\n"
+        "    la t0, board_trap\n"
+        "    csrw mtvec, t0\n"
+        "    call board_start\n"
+        ".balign 4\n"
+        "board_trap:\n"
+        "    li t0, 0x100000\n"
+        "    li t1, 0x633333\n"
+        "    sw t1, 0(t0)\n"
+        "    j board_trap\n");
