@@ -415,7 +415,8 @@ static void test_fills(const char *path) {
     free(text);
 }
 static void test_settings(const char *path) {
-    static const char *const six[] = { "0123456789abcdef0123456789abcdef", "b", "c", "d", "e", "0123456789abcdef0123456789abcdeg", "g" };
+    static const char *const nine[] = { "0123456789abcdef0123456789abcdef", "b", "c", "d", "e", "0123456789abcdef0123456789abcdeg", "g", "h",
+                                        "i" };
     llm_ctx_desc c = sizes(64, 8, LLM_KV_F16);
     llm_sampling drawn = LLM_SAMPLING_DEFAULT;
     llm_bias bias[3] = { { 1, 1.0f }, { 2, -1.0f }, { 3, 0.5f } };
@@ -423,8 +424,8 @@ static void test_settings(const char *path) {
     char *longer = repeated("x", 4000);
     const char *one = longer;
     if (placed_open(&p, path, &c)) {                                  // greedy: nothing is kept for anything else
-        CHECK_EQ(llm_set_stop(p.c, six, 6), LLM_OK);
-        CHECK_EQ(llm_set_stop(p.c, six, 7), LLM_NO_MEMORY);
+        CHECK_EQ(llm_set_stop(p.c, nine, 6), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, nine, 9), LLM_NO_MEMORY);
         CHECK_EQ(p.c->stops.n, 6);                                    // as it was
         CHECK_EQ(llm_set_stop(p.c, &one, 1), LLM_NO_MEMORY);
         CHECK_EQ(llm_set_sampling(p.c, &drawn), LLM_NO_MEMORY);
@@ -446,7 +447,7 @@ static void test_settings(const char *path) {
         drawn.n_bias = 3;
         drawn.bias = bias;
         CHECK_EQ(llm_set_sampling(p.c, &drawn), LLM_OK);
-        CHECK_EQ(llm_set_stop(p.c, six, 7), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, nine, 9), LLM_OK);
         CHECK_EQ(llm_set_stop(p.c, NULL, 0), LLM_OK);
         CHECK_EQ(llm_set_stop(p.c, &one, 1), LLM_OK);
     }
