@@ -906,6 +906,10 @@ static void     llm__fp_set(uint64_t v) { __asm__ volatile("msr fpcr, %0" : : "r
 static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("vmrs %0, fpscr" : "=r"(v)); return v; }
 static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("vmsr fpscr, %0" : : "r"(w)); }
 #define LLM__FP_PLAIN 0u
+#elif defined(__s390x__) && LLM__GNUC
+static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("efpc %0" : "=d"(v)); return v; }
+static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("sfpc %0" : : "d"(w)); }
+#define LLM__FP_PLAIN 0u
 #elif defined(__riscv_flen) && LLM__GNUC
 static uint64_t llm__fp_get(void) { unsigned long v; __asm__ volatile("frcsr %0" : "=r"(v)); return v; }
 static void     llm__fp_set(uint64_t v) { unsigned long w = (unsigned long)v; __asm__ volatile("fscsr %0" : : "r"(w)); }
