@@ -586,7 +586,7 @@ static void llm__text_bytes(llm__text *t, const char *s, size_t n) {
     if (t->n < t->cap) memcpy(t->p + t->n, s, LLM__MIN(n, t->cap - t->n));
     t->n += n;
 }
-// How many bytes the visible character at p has: 0 if it is a control (those of U+0080 too: a lone byte or two to some terminals) or no UTF-8.
+// How many bytes the visible character at p has: 0 if it is no UTF-8, or a control (those from U+0080 on as well: some terminals obey them).
 static size_t llm__text_char(const uint8_t *p, size_t n) {
     const uint8_t lead = p[0];
     const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
@@ -1200,6 +1200,10 @@ static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ vola
 #else
 #define LLM__FP_PLAIN 0u
 #endif
+#elif defined(__s390x__) && LLM__GNUC
+static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("efpc %0" : "=d"(v)); return v; }
+static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("sfpc %0" : : "d"(w)); }
+#define LLM__FP_PLAIN 0u
 #elif defined(__riscv_flen) && LLM__GNUC
 static uint64_t llm__fp_get(void) { unsigned long v; __asm__ volatile("frcsr %0" : "=r"(v)); return v; }
 static void     llm__fp_set(uint64_t v) { unsigned long w = (unsigned long)v; __asm__ volatile("fscsr %0" : : "r"(w)); }
@@ -11524,8 +11528,8 @@ static void llm__bind_sizes(llm__binder *b) {
     net->n_rot = llm__bind_u32(b, "rope.dimension_count", net->dim_k);
     if (!net->n_rot) net->n_rot = net->dim_k;
     if (b->result == LLM_OK && (!net->dim_k || net->dim_k > LLM__MAX_HEAD || !net->dim_v || net->dim_v > LLM__MAX_HEAD))
-        llm__bind_fail(b, LLM_UNSUPPORTED, "keys '%s.attention.key_length' and value_length, or else embedding_length / head_count: heads of "
-                       "%u and %u elements, where 1 to 512 are supported", net->arch->name, net->dim_k, net->dim_v);
+        llm__bind_fail(b, LLM_UNSUPPORTED, "keys '%s.attention.key_length' and value_length, or else embedding_length / head_count: heads "
+                       "of %u and %u elements, where 1 to 512 are supported", net->arch->name, net->dim_k, net->dim_v);
     if (b->result == LLM_OK && (net->n_rot > net->dim_k || net->n_rot % 2))
         llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"),
                        net->n_rot, net->dim_k);
@@ -12174,7 +12178,7 @@ static uint64_t llm__kv_bytes_at(const llm__state *s, size_t position) {
 // A cap on the time that is spent computing (llm_model_desc.cpu_share): after each pass a rest, in steps that hear a cancel.
 typedef struct llm__share { uint32_t percent; int64_t debt_us; uint64_t rested_us; } llm__share;
 
-#define LLM__LONGEST_PASS_US 60000000u                                  // what a clock that jumped takes for more must not become hours of rest
+#define LLM__LONGEST_PASS_US 60000000u                             // what a clock that jumped takes for more must not become hours of rest
 
 static void llm__rest(llm__share *s, uint64_t worked_us, llm__atomic32 *cancel) {
     if (s->percent == 0 || s->percent >= 100) return;

@@ -22,6 +22,21 @@ enum { FP_HOSTILE = 1, FP_CONTROL = 0x07c00000 };
 static unsigned fp_get(void) { unsigned long w; __asm__ volatile("mrs %0, fpcr" : "=r"(w)); return (unsigned)w; }
 static void fp_set(unsigned word) { unsigned long w = word; __asm__ volatile("msr fpcr, %0" : : "r"(w)); }
 static unsigned fp_hostile(unsigned word) { return word | 1u << 24 | 1u << 22; }                                     // FZ, towards +inf
+#elif defined(__arm__) && defined(__VFP_FP__) && !defined(__SOFTFP__) && defined(__GNUC__)
+enum { FP_HOSTILE = 1, FP_CONTROL = 0x07c00000 };
+static unsigned fp_get(void) { unsigned w; __asm__ volatile("vmrs %0, fpscr" : "=r"(w)); return w; }
+static void fp_set(unsigned word) { __asm__ volatile("vmsr fpscr, %0" : : "r"(word)); }
+static unsigned fp_hostile(unsigned word) { return word | 1u << 24 | 1u << 22; }                                     // FZ, towards +inf
+#elif defined(__riscv_flen) && defined(__GNUC__)
+enum { FP_HOSTILE = 1, FP_CONTROL = 0xe0 };
+static unsigned fp_get(void) { unsigned long w; __asm__ volatile("frcsr %0" : "=r"(w)); return (unsigned)w; }
+static void fp_set(unsigned word) { unsigned long w = word; __asm__ volatile("fscsr %0" : : "r"(w)); }
+static unsigned fp_hostile(unsigned word) { return word | 3u << 5; }                                                 // towards +inf
+#elif defined(__s390x__) && defined(__GNUC__)
+enum { FP_HOSTILE = 1, FP_CONTROL = 7 };
+static unsigned fp_get(void) { unsigned w; __asm__ volatile("efpc %0" : "=d"(w)); return w; }
+static void fp_set(unsigned word) { __asm__ volatile("sfpc %0" : : "d"(word)); }
+static unsigned fp_hostile(unsigned word) { return word | 2u; }                                                      // towards +inf
 #else
 enum { FP_HOSTILE = 0, FP_CONTROL = 0 };
 static unsigned fp_get(void) { return 0; }

@@ -23,17 +23,19 @@ build() {
 # emulator NAME: is it there?
 emulator() { has "$1" || { skip "$1 is not installed"; return 1; }; }
 
-# same LABEL COMMAND SET: $program, started by COMMAND, prints the committed sums and promises them.
+# same LABEL COMMAND SET OPTIONS...: $program, started by COMMAND, prints the committed sums and promises them.
 same() {
     log=$dir/$(echo "$1" | tr ' ,=/' '____').txt
+    label=$1 run=$2 which=$3
+    shift 3
     begin=$(date +%s)
-    $2 "$program" --hashes --set "$3" > "$log" 2>&1
+    $run "$program" --hashes --set "$which" "$@" > "$log" 2>&1
     code=$?
     n=$(grep -cE '^[0-9a-f]{64}  ' "$log")
-    check "$1 ends with 0, not $code: $(tail -n 1 "$log")" [ $code -eq 0 ]
-    check "$1: the committed sums" sh -c "[ $n -gt 0 ] && ! grep -E '^[0-9a-f]{64}  ' '$log' | grep -qvxFf tests/bits.sha256"
-    check "$1: $(grep '^bits_promise' "$log")" grep -qx 'bits_promise 1' "$log"
-    echo "$1: $n models, $(sed -n 's/^isa //p' "$log") kernels, $(($(date +%s) - begin)) s"
+    check "$label ends with 0, not $code: $(tail -n 1 "$log")" [ $code -eq 0 ]
+    check "$label: the committed sums" sh -c "[ $n -gt 0 ] && ! grep -E '^[0-9a-f]{64}  ' '$log' | grep -qvxFf tests/bits.sha256"
+    check "$label: $(grep '^bits_promise' "$log")" grep -qx 'bits_promise 1' "$log"
+    echo "$label: $n models, $(sed -n 's/^isa //p' "$log") kernels, $(($(date +%s) - begin)) s"
 }
 picks() { check "$1 picks $2" grep -qx "isa $2" "$log"; }
 # suite LABEL COMMAND: $program is a suite that passes.
@@ -92,7 +94,7 @@ fi
 # -- ARM: the float unit is asked for scalars alone, because NEON of 32 bits flushes subnormals
 if emulator qemu-arm && build test_bits armhf arm-linux-gnueabihf-gcc; then
     same "armhf cortex-a7" "qemu-arm -cpu cortex-a7" $some
-    same "armhf max" "qemu-arm -cpu max" $one
+    same "armhf max hostile fp" "qemu-arm -cpu max" $one --hostile-fp
     suites armhf qemu-arm arm-linux-gnueabihf-gcc "" $(of test_large)
 fi
 
@@ -100,13 +102,14 @@ fi
 if emulator qemu-riscv64 && build test_bits riscv64 riscv64-linux-gnu-gcc; then
     same "riscv64 rv64" "qemu-riscv64 -cpu rv64" $some
     same "riscv64 v=true,vlen=128" "qemu-riscv64 -cpu rv64,v=true,vlen=128" $one
-    same "riscv64 v=true,vlen=256" "qemu-riscv64 -cpu rv64,v=true,vlen=256" $one
+    same "riscv64 v=true,vlen=256 hostile fp" "qemu-riscv64 -cpu rv64,v=true,vlen=256" $one --hostile-fp
     [ -n "$LONG" ] && suites riscv64 qemu-riscv64 riscv64-linux-gnu-gcc "" $long
 fi
 
 # -- s390x: the other byte order. The files are the usual ones.
 if emulator qemu-s390x && build test_bits s390x s390x-linux-gnu-gcc; then
     same "s390x" qemu-s390x $few
+    same "s390x hostile fp" qemu-s390x $one --hostile-fp
     suites s390x qemu-s390x s390x-linux-gnu-gcc "" $(of test_formats test_large)
 fi
 finish
