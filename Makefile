@@ -4,6 +4,7 @@
 #   make run             talk to the small built-in model; MODEL=file.gguf talks to a real one
 #   make test            every suite, one line each; `make test T=test_gguf` one of them
 #   make asan            the same under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make tsan            suites that start threads under ThreadSanitizer
 #   make bench           speed of MODEL on this machine; BENCH="--threads 2 --json" passes options
 #   make check-bits      the same-bits promise over compilers, flags and machines (takes minutes)
 #   make amalgamate      build/single/llm.h, the library as one file
@@ -64,6 +65,13 @@ asan:
 	@ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	$(MAKE) test T="$(or $(T),$(filter-out test_real,$(notdir $(SUITES))) test_cli test_compare)" BUILD=$(BUILD)/asan \
 	    CFLAGS="-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+
+# Suites that start threads, under ThreadSanitizer.
+TSAN_SUITES = $(or $(T),test_threads test_pool)
+tsan:
+	@$(MAKE) BUILD=$(BUILD)/tsan CFLAGS="-O1 -g -fsanitize=thread" $(addprefix $(BUILD)/tsan/tests/,$(TSAN_SUITES))
+	@TSAN_OPTIONS=halt_on_error=1 sh tests/run $(BUILD)/tsan $(TSAN_SUITES)
+.PHONY: tsan
 
 check-bits: $(BUILD)/llm
 	CC="$(CC)" CPPFLAGS="$(CPPFLAGS)" sh tests/bits.sh
