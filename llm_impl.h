@@ -15718,18 +15718,19 @@ static void llm__line(llm__text *t, const char *format, ...) {
     va_end(args);
     llm__text_byte(t, '\n');
 }
-static void llm__report_file(llm__text *t, const llm_stats_info *f, const llm_info *i) {
+static void llm__report_file(llm__text *t, const llm_stats_info *f, const char *arch, const char *name, uint64_t bytes,
+                             const llm_type_use *types, uint32_t n_types) {
     uint32_t k;
-    llm__line(t, "model      %s, %s: %B, %f bits per weight, file %X", i->arch, i->name[0] ? i->name : "no name", i->file_bytes,
+    llm__line(t, "model      %s, %s: %B, %f bits per weight, file %X", arch, name[0] ? name : "no name", bytes,
               f->bits_per_weight, f->file_fingerprint);
     llm__text_bytes(t, "types     ", 10);
-    for (k = 0; k < i->n_types && k < 6; k++) {
+    for (k = 0; k < n_types && k < 6; k++) {
         llm__text_byte(t, k ? ',' : ' ');
         if (k) llm__text_byte(t, ' ');
-        llm__text_bytes(t, i->types[k].name, strlen(i->types[k].name));
+        llm__text_bytes(t, types[k].name, strlen(types[k].name));
         llm__text_byte(t, ' ');
-        llm__text_size(t, i->types[k].n_bytes);
-        if (!i->types[k].accelerated && f->isa != LLM_ISA_SCALAR) llm__text_bytes(t, " (scalar)", 9);
+        llm__text_size(t, types[k].n_bytes);
+        if (!types[k].accelerated && f->isa != LLM_ISA_SCALAR) llm__text_bytes(t, " (scalar)", 9);
     }
     llm__text_byte(t, '\n');
 }
@@ -16127,34 +16128,62 @@ LLM__PUBLIC llm_model *llm_load_reader(const llm_reader *reader, const llm_model
     return llm__load(&src, desc, err);
 }
 
-LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
-    llm_info i;
+static uint32_t llm__model_types(const llm_model *m, llm_type_use *out, uint32_t cap) {
+    const uint32_t n = llm__type_histogram(&m->gguf, out, cap);
     uint32_t t;
+    for (t = 0; t < n; t++) out[t].accelerated = m->kernels.accelerated[llm__type_of_gguf(out[t].gguf_type)];
+    return n;
+}
+// Straight into the caller's struct, because an llm_info is more than a stack frame may be: the fields that it has whole.
+#define LLM__HAS(field)         (offsetof(llm_info, field) + sizeof out->field <= n)
+#define LLM__TELL(field, value) do { if (LLM__HAS(field)) out->field = (value); } while (0)
+static void llm__info_of(const llm_model *m, llm_info *out, uint32_t n) {
+    uint64_t n_params = 0;
+    uint32_t t;
+    llm__str s = LLM__ZERO;
+    for (t = 0; t < m->gguf.n_tensors; t++) n_params += m->gguf.tensors[t].n_weights;
+    LLM__TELL(arch, m->arch);
+    LLM__TELL(name, m->name);
+    LLM__TELL(size_label, m->size_label);
+    LLM__TELL(vocab_type, m->vocab_type);
+    LLM__TELL(pre_tokenizer, m->pre_tokenizer);
+    LLM__TELL(text_status, m->vocab.status);
+    LLM__TELL(text_reason, m->vocab.reason);
+    LLM__TELL(n_vocab, m->net.n_vocab);
+    LLM__TELL(n_ctx_train, m->net.n_ctx_train);
+    LLM__TELL(n_embd, m->net.n_embd);
+    LLM__TELL(n_layer, m->net.n_layer);
+    LLM__TELL(n_head, m->net.n_head);
+    LLM__TELL(n_head_kv, m->net.n_head_kv);
+    LLM__TELL(n_expert, m->net.n_expert);
+    LLM__TELL(n_expert_used, m->net.n_expert_used);
+    LLM__TELL(n_params, n_params);
+    LLM__TELL(file_bytes, m->gguf.file_bytes);
+    LLM__TELL(weight_bytes, m->gguf.weight_bytes);
+    LLM__TELL(bytes_per_token, m->net.bytes_per_token);
+    LLM__TELL(bits_per_weight, n_params ? 8.0 * (double)m->gguf.weight_bytes / (double)n_params : 0.0);
+    if (LLM__HAS(types)) t = llm__model_types(m, out->types, LLM__COUNT(out->types));
+    LLM__TELL(n_types, t);
+    LLM__TELL(has_template, llm__gguf_str(&m->gguf, "tokenizer.chat_template", &s, NULL) == LLM_OK && s.n > 0);
+}
+LLM__PUBLIC void llm_model_info(const llm_model *m, llm_info *out) {
+    uint32_t n;
     llm__fpenv fp;
     if (!out) return;
     fp = llm__fp_enter();
-    memset(&i, 0, sizeof i);
-    i.arch = i.name = i.size_label = i.vocab_type = i.pre_tokenizer = i.text_reason = "";
-    i.text_status = LLM_BAD_ARG;
-    if (m) {
-        llm__str s = LLM__ZERO;
-        i.arch = m->arch; i.name = m->name; i.size_label = m->size_label; i.vocab_type = m->vocab_type; i.pre_tokenizer = m->pre_tokenizer;
-        i.text_status = m->vocab.status;
-        i.text_reason = m->vocab.reason;
-        i.n_vocab = m->net.n_vocab; i.n_ctx_train = m->net.n_ctx_train; i.n_embd = m->net.n_embd; i.n_layer = m->net.n_layer;
-        i.n_head = m->net.n_head; i.n_head_kv = m->net.n_head_kv; i.n_expert = m->net.n_expert; i.n_expert_used = m->net.n_expert_used;
-        i.file_bytes = m->gguf.file_bytes;
-        i.weight_bytes = m->gguf.weight_bytes;
-        i.bytes_per_token = m->net.bytes_per_token;
-        for (t = 0; t < m->gguf.n_tensors; t++) i.n_params += m->gguf.tensors[t].n_weights;
-        i.bits_per_weight = i.n_params ? 8.0 * (double)i.weight_bytes / (double)i.n_params : 0.0;
-        i.n_types = llm__type_histogram(&m->gguf, i.types, LLM__COUNT(i.types));
-        for (t = 0; t < i.n_types; t++) i.types[t].accelerated = m->kernels.accelerated[llm__type_of_gguf(i.types[t].gguf_type)];
-        i.has_template = llm__gguf_str(&m->gguf, "tokenizer.chat_template", &s, NULL) == LLM_OK && s.n > 0;
+    n = out->struct_bytes == 0 || out->struct_bytes > sizeof *out ? (uint32_t)sizeof *out : out->struct_bytes;
+    if (n >= sizeof out->struct_bytes) {
+        memset(out, 0, n);
+        out->struct_bytes = n;
     }
+    LLM__TELL(arch, ""); LLM__TELL(name, ""); LLM__TELL(size_label, ""); LLM__TELL(vocab_type, ""); LLM__TELL(pre_tokenizer, "");
+    LLM__TELL(text_reason, "");
+    LLM__TELL(text_status, LLM_BAD_ARG);
+    if (m) llm__info_of(m, out, n);
     llm__fp_leave(fp);
-    llm__give_struct(out, &i, out->struct_bytes, sizeof i);
 }
+#undef LLM__HAS
+#undef LLM__TELL
 LLM__PUBLIC size_t llm_meta(const llm_model *m, const char *key, char *buf, size_t cap) {
     llm__fpenv fp;
     size_t n;
@@ -16351,11 +16380,11 @@ LLM__PUBLIC size_t llm_findings(const llm_ctx *ctx, llm_finding *out, size_t cap
     llm__fp_leave(fp);
     return n;
 }
-// By itself, because facts and information together are too much for one stack frame.
+// By itself, because facts and types together are too much for one stack frame.
 static LLM__NOINLINE void llm__report_model(llm__text *t, const llm_stats_info *f, const llm_model *m) {
-    llm_info i = LLM__ZERO;
-    llm_model_info(m, &i);
-    llm__report_file(t, f, &i);
+    llm_type_use types[LLM__TYPE_COUNT];
+    const uint32_t n = llm__model_types(m, types, LLM__TYPE_COUNT);
+    llm__report_file(t, f, m->arch, m->name, m->gguf.file_bytes, types, n);
 }
 LLM__PUBLIC size_t llm_report(const llm_ctx *ctx, char *buf, size_t cap) {
     llm_stats_info f = LLM__ZERO;

@@ -36,12 +36,12 @@ for target in m4f m4 m33 m55 rv32 rv64; do
 done
 # One board with the memory that the plan names, and with a byte less.
 if has arm-none-eabi-gcc && has qemu-system-arm; then
-    board plan-m4f > "$dir/plan"
-    said "$dir/plan" | cmp -s - "$dir/want"
-    check "m4f: runs with what the plan says ($(sed -n 's/^planned //p' "$dir/plan") bytes)" [ $? -eq 0 ]
-    board less-m4f > "$dir/less"
+    board plan-m4f > "$dir/planned"
+    said "$dir/planned" | cmp -s - "$dir/want"
+    check "m4f: runs with what the plan says ($(sed -n 's/^planned //p' "$dir/planned") bytes)" [ $? -eq 0 ]
+    board less-m4f > "$dir/refused"
     check "m4f: with one byte less it refuses" \
-        sh -c "! grep -q '^tokens' '$dir/less' && grep -q '^failed: the allocation failed' '$dir/less'"
+        sh -c "! grep -q '^tokens' '$dir/refused' && grep -q '^failed: the allocation failed' '$dir/refused'"
 else
     lacks "arm-none-eabi-gcc and qemu-system-arm: the plan is not tried on a board"
 fi
