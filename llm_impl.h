@@ -586,7 +586,7 @@ static void llm__text_bytes(llm__text *t, const char *s, size_t n) {
     if (t->n < t->cap) memcpy(t->p + t->n, s, LLM__MIN(n, t->cap - t->n));
     t->n += n;
 }
-// How many bytes the visible character at p has: 0 if it is no UTF-8, or a control (those from U+0080 on as well: some terminals obey them).
+// Bytes of the visible character at p: 0 if it is no UTF-8, or a control (those from U+0080 on as well: some terminals obey them).
 static size_t llm__text_char(const uint8_t *p, size_t n) {
     const uint8_t lead = p[0];
     const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
