@@ -7,6 +7,8 @@
 #   make tsan            suites that start threads under ThreadSanitizer
 #   make bench           speed of MODEL on this machine; BENCH="--threads 2 --json" passes options
 #   make check-bits      the same-bits promise over compilers, flags and machines (takes minutes)
+#   make check-all       the long form of everything, with one table at the end (takes hours)
+#   make coverage        which lines of llm_impl.h the suites reach (takes half an hour)
 #   make amalgamate      build/single/llm.h, the library as one file
 #   make clean
 #
@@ -35,11 +37,6 @@ $(BUILD)/llm: $(wildcard examples/llm.c examples/*.h) $(LIBRARY)
 $(BUILD)/hello: examples/hello.c $(LIBRARY)
 	@mkdir -p $(BUILD)
 	$(COMPILE) examples/hello.c -o $@ $(LDLIBS)
-
-# A model in one static buffer.
-$(BUILD)/arena: examples/arena.c $(LIBRARY)
-	@mkdir -p $(BUILD)
-	$(COMPILE) examples/arena.c -o $@ $(LDLIBS)
 
 # A suite holds the whole implementation and uses a part of it.
 $(BUILD)/tests/%: tests/%.c $(wildcard tests/*.h) $(LIBRARY)
@@ -74,7 +71,13 @@ tsan:
 .PHONY: tsan
 
 check-bits: $(BUILD)/llm
-	CC="$(CC)" CPPFLAGS="$(CPPFLAGS)" sh tests/bits.sh
+	CC="$(CC)" CPPFLAGS="$(CPPFLAGS)" sh tests/bits.sh $(SET)
+
+check-all:
+	LONG=1 sh .ci/run
+
+coverage:
+	sh tests/coverage.sh
 
 bench: $(BUILD)/llm
 	$(BUILD)/llm bench "$(MODEL)" $(BENCH)
@@ -108,4 +111,4 @@ $(BUILD)/web/llm.wasm: examples/web/web.c $(LIBRARY)
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all run test asan check-bits bench amalgamate clean
+.PHONY: all run test asan check-bits check-all coverage bench amalgamate clean
