@@ -93,7 +93,8 @@ $(BUILD)/single/llm.h: tools/amalgamate.sh $(LIBRARY)
 # The page of examples/web, from a module and plain files: `make web && python3 -m http.server -d build/web`. Debian's emscripten has its
 # parser where only Debian's node looks.
 EMCC    = NODE_PATH=$${NODE_PATH:-/usr/share/nodejs} emcc
-WASM    = -msimd128 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=1MB
+WASM    = -msimd128 -sSTANDALONE_WASM --no-entry -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=1MB \
+          -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0        # the page has them
 PAGE    = $(addprefix $(BUILD)/web/,index.html icon.svg page.css page.js worker.js tiny.gguf llm.wasm)
 web: $(PAGE)
 	@echo "python3 -m http.server -d $(BUILD)/web"
@@ -105,7 +106,7 @@ $(BUILD)/web/%: examples/tiny/%
 	cp $< $@
 $(BUILD)/web/llm.wasm: examples/web/web.c $(LIBRARY)
 	@mkdir -p $(BUILD)/web
-	$(EMCC) $(STD) $(WARN) $(CFLAGS) $(WASM) -I. $< -o $@ -sSTANDALONE_WASM --no-entry -sERROR_ON_UNDEFINED_SYMBOLS=0 -sWARN_ON_UNDEFINED_SYMBOLS=0
+	$(EMCC) $(STD) $(WARN) $(CFLAGS) $(WASM) -I. $< -o $@
 .PHONY: web
 
 clean:

@@ -602,8 +602,8 @@ static void test_kernels(const llm__vectors *v) {
 //---- halves --------------------------------------------------------------------------------------------------------------------
 
 // x*y + z lies so near the middle between two floats that it is rounded onto it in double, and from there to the wrong side: next to
-// normal numbers, to subnormal ones, and to infinity. The right bits were computed with exact fractions (Python). One lane in sixteen, at every
-// place, among sums that round like any other.
+// normal numbers, to subnormal ones, and to infinity. The right bits were computed with exact fractions (Python). One lane in sixteen,
+// at every place, among sums that round like any other.
 static void test_one_rounding(const llm__vectors *v) {
     static const uint32_t cases[10][4] = {                          // x, y, z, x*y + z
         { 0x37810100u, 0x46fe0200u, 0x4b000000u, 0x4b000001u }, { 0x3efffe00u, 0x3f800100u, 0x4b000001u, 0x4b000001u },
@@ -1061,7 +1061,8 @@ int main(int argc, char **argv) {
             continue;
         }
         SECTION(llm__isa_name(isas[i]));
-        test_kernels(&k.v); test_one_rounding(&k.v); test_halves(&k.v); test_matmul(&k.v); test_attention(&k.v); test_to_q8(&k.v); test_read_happens(&k.v);
+        test_kernels(&k.v); test_one_rounding(&k.v); test_halves(&k.v); test_matmul(&k.v); test_attention(&k.v); test_to_q8(&k.v);
+        test_read_happens(&k.v);
     }
     llm__fp_leave(env);
     return test_done();

@@ -5,8 +5,8 @@ program web
 has emcc || { lacks "no emscripten (emcc)"; finish; }
 has node || { lacks "no node"; finish; }
 
-# emcc NAME SOURCE FLAGS...: a program for node, which reads files where they are. Node 18 and later have a fetch that emscripten 3 takes for a
-# browser's.
+# compile NAME SOURCE FLAGS...: a program for node, which reads files where they are. Node 18 and later have a fetch that emscripten 3
+# takes for a browser's.
 NODE_PATH=${NODE_PATH:-/usr/share/nodejs}
 export NODE_PATH
 compile() {
