@@ -1,6 +1,6 @@
 # Many compilers and all their dialects, with every warning of the strict set an error: the library as it is, with parts left out, and the
 # examples; the compilers of other CPUs and systems, whose kernels no native compiler sees; clang as clang-cl, and clang as a stand-in for
-# MSVC, which cannot run here. LONG=1: every combination (some minutes more), and code is made, not only checked.
+# MSVC, which cannot run here (FR-087). LONG=1: every combination (some minutes more), and code is made, not only checked.
 . tests/test.sh
 dir=$TEST_SCRATCH/compilers
 rm -rf "$dir" && mkdir -p "$dir"

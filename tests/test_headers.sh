@@ -162,6 +162,7 @@ for cxx in $cxx_compilers; do
     builds "$cxx, two files" $cxx "$dir/without.o" "$dir/with-$cxx.o" -o "$dir/two" -pthread
     check "$cxx: the program of two files" "$dir/two"
     builds "$cxx -std=c++11, late" $cxx -x c++ -std=c++11 $warnings -fsyntax-only $CPPFLAGS -I. "$dir/late.c"
+    # FR-081: two copies in one program.
     builds "$cxx, LLM_STATIC twice" \
         $cxx -x c++ -std=c++11 $warnings -O0 $CPPFLAGS -I. "$dir/static_a.c" "$dir/static_b.c" -o "$dir/static" -pthread
     check "$cxx: LLM_STATIC twice" "$dir/static"
