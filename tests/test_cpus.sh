@@ -1,6 +1,6 @@
 # One source, every family of CPUs: test_bits and a few suites for x86-64, i386, AArch64, ARM, RISC-V and s390x, each a single program that
 # runs on old and new CPUs of its family (under qemu-user) without an illegal instruction, with the sums of tests/bits.sha256.
-# LONG=1: all committed subjects on every CPU, and all suites that a family without a system of its own can run (an hour of CPU time).
+# runs on old and new CPUs of its family (under qemu-user) without an illegal instruction (FR-091, FR-092), with the sums of tests/bits.sha256.
 . tests/test.sh
 dir=$TEST_SCRATCH/cpus
 rm -rf "$dir" && mkdir -p "$dir"
