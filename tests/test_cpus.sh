@@ -1,5 +1,4 @@
 # One source, every family of CPUs: test_bits and a few suites for x86-64, i386, AArch64, ARM, RISC-V and s390x, each a single program that
-# runs on old and new CPUs of its family (under qemu-user) without an illegal instruction, with the sums of tests/bits.sha256.
 # runs on old and new CPUs of its family (under qemu-user) without an illegal instruction (FR-091, FR-092), with the sums of tests/bits.sha256.
 . tests/test.sh
 dir=$TEST_SCRATCH/cpus
