@@ -1224,6 +1224,59 @@ static void test_fixtures(void) {
     }
 }
 
+// What a file says of itself stands in sentences, and a sentence goes to terminals, logs and JSON: it is UTF-8 without controls.
+static void test_sentences(void) {
+    static const char *const cases[][2] = {
+        { "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\xa0 \xef\xbf\xbd", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\xa0 \xef\xbf\xbd" },
+        { "\x1b[2J\n\x7f", "?[2J??" }, { "\xc2\x9b" "2J", "??2J" }, { "\x9b" "2J", "?2J" }, { "a\xff\xfe", "a??" },
+        { "\xc0\xaf", "??" }, { "\xe0\x9f\xbf", "???" }, { "\xed\xa0\x80", "???" }, { "\xf0\x8f\xbf\xbf", "????" },
+        { "\xf4\x90\x80\x80", "????" }, { "\xc3", "?" }, { "\xe2\x82", "??" }, { "\xe2\x82z", "??z" }, { "\xc3\xa9\xa9", "\xc3\xa9?" }
+    };
+    gguf_writer w;
+    size_t n, i;
+    unsigned char *bytes;
+    char text[64];
+    SECTION("names that are no text");
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        llm__str s = llm__str_of(cases[i][0]);
+        llm__format(text, sizeof text, "%v", &s);
+        CHECK_TEXT(text, cases[i][1]);
+        llm__format(text, sizeof text, "%s", cases[i][0]);
+        CHECK_TEXT(text, cases[i][1]);
+    }
+    small_begin(&w);
+    gw_tensor(&w, "a\xff\xc2\x9bz\xc3\xa9", 99, 2, dims_a, pattern, 64 * 3 * 4);
+    bytes = gw_end(&w, &n);
+    EXPECT(LLM_BAD_FILE, "'a???z\xc3\xa9'", NULL);
+    free(bytes);
+}
+// 4096 layers are as many as there may be; a file with two tensors has none of them, and their table would be megabytes.
+static void test_layers_without_tensors(void) {
+    static const uint64_t embd[2] = { 32, 8 }, norm[1] = { 32 };
+    gguf_writer w;
+    size_t n;
+    unsigned char *bytes;
+    counter c;
+    llm_model_desc d;
+    llm_error e;
+    SECTION("layers without tensors");
+    gw_begin(&w);
+    gw_text(&w, "general.architecture", "llama");
+    gw_u32(&w, "llama.block_count", 4096);
+    gw_u32(&w, "llama.context_length", 32);
+    gw_u32(&w, "llama.embedding_length", 32);
+    gw_u32(&w, "llama.feed_forward_length", 32);
+    gw_u32(&w, "llama.attention.head_count", 2);
+    gw_tensor(&w, "token_embd.weight", 0, 2, embd, pattern, 32 * 8 * 4);
+    gw_tensor(&w, "output_norm.weight", 0, 1, norm, pattern, 32 * 4);
+    bytes = gw_end(&w, &n);
+    memset(&d, 0, sizeof d);
+    d.allocator = counted(&c).a;
+    CHECK(!llm_load_memory(bytes, n, &d, &e) && e.code == LLM_BAD_FILE && strstr(e.text, "block_count") && strstr(e.text, "4096"));
+    CHECK(c.live == 0 && c.total < n + 64 * 1024);
+    free(bytes);
+}
+
 int main(void) {
     test_routes();
     test_numbers_as_text();
@@ -1243,6 +1296,8 @@ int main(void) {
     test_large_file();
     test_far_read();
     test_mutations();
+    test_sentences();
+    test_layers_without_tensors();
     test_time();
     test_fixtures();
     remove(test_scratch("test_gguf.gguf"));

@@ -3,15 +3,15 @@
 #   tests/fuzz/corpus.sh unpack TARGET FOLDER        nothing happens where there is none yet
 #   tests/fuzz/corpus.sh pack TARGET FOLDER          the same files give the same archive
 cd "$(dirname "$0")/../.." || exit 1
-archive=tests/fuzz/corpus/$2.tar.gz
+archive=tests/fuzz/corpus/$2.tar.xz
 case $1 in
 unpack)
     mkdir -p "$3" || exit 1
-    [ ! -e $archive ] || tar -xzf $archive -C "$3"
+    [ ! -e $archive ] || tar -xJf $archive -C "$3"
     ;;
 pack)
     mkdir -p tests/fuzz/corpus
-    tar -C "$3" --sort=name --owner=0 --group=0 --numeric-owner --mode=a=r,u+w --mtime=@0 -cf - . | gzip -9n > $archive
+    tar -C "$3" --sort=name --owner=0 --group=0 --numeric-owner --mode=a=r,u+w --mtime=@0 -cf - . | xz -9e > $archive
     ;;
 *) exit 2 ;;
 esac

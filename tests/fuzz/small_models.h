@@ -124,9 +124,10 @@ static void small_tensor(gguf_writer *w, small_shape *s, int layer, const char *
     else sprintf(full, "blk.%d.%s", layer, name);
     if (layer >= 0 && !strstr(name, ".bias") && !strstr(name, ".scale")) strcat(full, ".weight");
     if (rows) do t = &golden_types[small_dice(s, 3) ? small_dice(s, GOLDEN_N_TYPES) : 7]; while (cols % t->weights);
-    for (k = 0; k < n / t->weights; k++) {
+    for (k = 0; k < n / t->weights; k++) {                            // after 16 blocks they repeat, so that corpora can be compressed
         float v = 1.0f + golden_uniform(&s->dice) * 0.25f;
-        if (rows) golden_block(t, block, &s->dice);
+        if (k >= 16) memcpy(block, b.p + (k - 16) * t->bytes, t->bytes);
+        else if (rows) golden_block(t, block, &s->dice);
         else memcpy(block, &v, 4);
         gw_bytes(&b, block, t->bytes);
     }
