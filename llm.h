@@ -91,7 +91,8 @@
      runs out of memory. Instead there are limits, which llm_say and llm_feed observe at once:
        - messages of 8 bytes for each position of n_ctx and 256 more, roles and a NUL for each text included, one message for each
          four positions and four more; as many bytes of fed text; and all of it together no more than n_ctx tokens. What passes that
-         is LLM_CONTEXT_FULL, and all is as it was. An answer that is longer stays in the context as raw tokens.
+         is LLM_CONTEXT_FULL, and all is as it was; a word of many hundred letters may be, too. An answer that is longer stays in the
+         context as raw tokens.
        - llm_set_sampling takes settings that need no more than llm_open's, llm_set_stop strings that need no more than llm_open's or
          than six of 32 bytes; else LLM_NO_MEMORY. llm_probe needs memory that is not there. llm_trim gives nothing back.
      llm_tokenize and llm_render_chat work in what the buffer has beyond arena_bytes, if it has.

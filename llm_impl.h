@@ -719,11 +719,7 @@ static bool llm__bump_stretch(llm__bump *b, uint64_t had, uint64_t bytes) {
     return true;
 }
 
-// An arena's state stands at the beginning of its buffer; the blocks begin on the next line.
 typedef struct llm__buffer { uint8_t *base; llm__bump bump; } llm__buffer;
-
-#define LLM__BUFFER_HEAD 64
-#define LLM__BUFFER_OWN (63 + LLM__BUFFER_HEAD)        // of the buffer, whatever its address: the room does not depend on where it lies
 
 static void *llm__buffer_alloc(void *user, size_t bytes, size_t align) {
     llm__buffer *b = (llm__buffer *)user;
@@ -735,21 +731,29 @@ static void llm__buffer_free(void *user, void *p, size_t bytes) {
     llm__buffer *b = (llm__buffer *)user;
     if (p) llm__bump_give(&b->bump, (uint64_t)((uint8_t *)p - b->base), bytes);
 }
-// A buffer that is NULL or too small for the state gives an allocator that always says no.
-static llm_allocator llm__buffer_make(void *buf, size_t bytes) {
+// b NULL: always says no.
+static llm_allocator llm__buffer_on(llm__buffer *b, uint8_t *base, uint64_t room) {
     llm_allocator a;
-    a.user = NULL;
+    a.user = b;
     a.alloc_fn = llm__buffer_alloc;
     a.free_fn = llm__buffer_free;
-    if (buf && bytes > LLM__BUFFER_OWN) {
-        uint8_t *p = (uint8_t *)buf + ((64 - ((uintptr_t)buf & 63)) & 63);
-        llm__buffer *b = (llm__buffer *)(void *)p;
+    if (b) {
         memset(b, 0, sizeof *b);
-        b->base = p + LLM__BUFFER_HEAD;
-        b->bump.room = bytes - LLM__BUFFER_OWN;
-        a.user = b;
+        b->base = base;                                             // aligned to 64
+        b->bump.room = room;
     }
     return a;
+}
+
+// The program's arena has its state at the beginning of the buffer and its blocks from the next line on.
+#define LLM__BUFFER_HEAD 64
+#define LLM__BUFFER_OWN (63 + LLM__BUFFER_HEAD)        // taken off, whatever the address: the room does not depend on where it lies
+
+static llm_allocator llm__buffer_in(void *buf, size_t bytes) {
+    uint8_t *p;
+    if (!buf || bytes <= LLM__BUFFER_OWN) return llm__buffer_on(NULL, NULL, 0);
+    p = (uint8_t *)buf + ((64 - ((uintptr_t)buf & 63)) & 63);
+    return llm__buffer_on((llm__buffer *)(void *)p, p + LLM__BUFFER_HEAD, bytes - LLM__BUFFER_OWN);
 }
 
 typedef struct llm__heap {
@@ -844,7 +848,7 @@ static void *llm__lengthen(const llm__heap *h, void *p, uint64_t had, uint64_t b
         memcpy((uint8_t *)p - LLM__HEAD, &b, sizeof b);
         return p;
     }
-    if (h->plan && b.planned && llm__bump_is_last(h->plan, b.plan_at, b.planned)) uncounted.plan = NULL;       // it stretches in the plan's sums
+    if (h->plan && b.planned && llm__bump_is_last(h->plan, b.plan_at, b.planned)) uncounted.plan = NULL;       // it stretches in the sums
     q = llm__alloc_bytes(&uncounted, bytes);
     if (!q) return NULL;
     if (p) memcpy(q, p, (size_t)had);
@@ -10874,12 +10878,14 @@ typedef struct llm__state {            // what one context computes with
 
     void *scratch;                     // one allocation, laid out by llm__state_layout
     uint64_t scratch_bytes;
+    uint64_t least;                    // bytes before the logits at least: what else is done there between two evaluations takes so many
     float *x, *xn;                     // [n_batch, n_embd] the residual stream; its normed copy and what a block adds to it
     float *q, *key, *value, *att;      // [n_batch, heads * head size]
     float *gate, *up;                  // [n_batch, n_ff], in the place of q .. att: never needed together
     llm__acts in;                      // the input of the next matrix, as integers
     float *cos_sin[2];                 // [n_batch, n_rot / 2, 2]
-    llm__attn_part *parts;             // [n_head, LLM__SPLIT] of one token, when its spans are shared out, and their o
+    uint32_t n_split;                  // spans that are shared out at a time: LLM__SPLIT, or all that n_ctx has
+    llm__attn_part *parts;             // [n_head, n_split] of one token, when its spans are shared out, and their o
     float *parts_o;
     llm__attn_part *sums;              // [n_head] what they are merged into
     float *router, *expert_out;        // [n_batch, n_expert], [n_batch * n_expert_used, n_embd]
@@ -10917,10 +10923,12 @@ static uint64_t llm__attend_bytes(const llm__state *s) {
 static bool llm__state_layout(llm__state *s, uint8_t *base) {
     const llm__net *net = s->net;
     const uint64_t T = s->n_batch, heads = net->n_head, kv_heads = net->n_head_kv;
+    const uint64_t spans = s->n_ctx > LLM__SPAN ? LLM__MIN(LLM__SPLIT, (s->n_ctx - 1) / LLM__SPAN + 1) : 0;   // one is never shared out
     const uint64_t nq = heads * net->dim_k, nk = kv_heads * net->dim_k, nv = kv_heads * net->dim_v, no = heads * net->dim_v;
     llm__arena a = LLM__ZERO;
     float *shared;
     uint32_t i;
+    s->n_split = (uint32_t)spans;
     a.base = base;
     s->x  = LLM__CARVE(&a, float, T * net->n_embd);
     s->xn = LLM__CARVE(&a, float, T * net->n_embd);
@@ -10932,8 +10940,8 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
     llm__carve_acts(&a, &s->in, T, net->integers ? net->max_cols : 0, false);
     for (i = 0; i < 2; i++)
         if (s->ropes[i]) s->cos_sin[i] = LLM__CARVE(&a, float, T * net->n_rot);
-    s->parts   = LLM__CARVE(&a, llm__attn_part, heads * LLM__SPLIT);
-    s->parts_o = LLM__CARVE(&a, float, heads * LLM__SPLIT * net->dim_v);
+    s->parts   = LLM__CARVE(&a, llm__attn_part, heads * spans);
+    s->parts_o = LLM__CARVE(&a, float, heads * spans * net->dim_v);
     s->sums    = LLM__CARVE(&a, llm__attn_part, heads);
     if (LLM__MOE && net->n_expert) {
         s->router        = LLM__CARVE(&a, float, T * net->n_expert);
@@ -10947,6 +10955,7 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
     }
     s->worker_bytes = (size_t)((LLM__MAX(llm__panel_bytes(net->max_cols), llm__attend_bytes(s)) + 63) & ~63ull);
     s->workers = LLM__CARVE(&a, uint8_t, (uint64_t)s->worker_bytes * s->n_workers);
+    a.used = LLM__MAX(a.used, s->least);
     for (i = 0; i < 2; i++) s->logits[i] = LLM__CARVE(&a, float, net->n_vocab);
     s->scratch_bytes = a.used;
     return !a.overflow;
@@ -11173,9 +11182,9 @@ static void llm__attend_split(const llm__attend_job *job, uint32_t unit, float *
     const uint32_t split = unit % job->n_spans, kv_head = unit / job->n_spans / job->n_tiles;
     llm__attend_query tile[LLM__TILE];
     uint32_t i, n = llm__attend_tile(job, kv_head, unit / job->n_spans % job->n_tiles * LLM__TILE, tile, scratch);
-    for (i = 0; i < n; i++) tile[i].sum.o = s->parts_o + (size_t)(tile[i].head * LLM__SPLIT + split) * s->net->dim_v;
+    for (i = 0; i < n; i++) tile[i].sum.o = s->parts_o + (size_t)(tile[i].head * s->n_split + split) * s->net->dim_v;
     llm__attend_tile_span(pass, kv_head, job->span + split, tile, n, scratch);
-    for (i = 0; i < n; i++) s->parts[tile[i].head * LLM__SPLIT + split] = tile[i].sum;
+    for (i = 0; i < n; i++) s->parts[tile[i].head * s->n_split + split] = tile[i].sum;
 }
 
 static void llm__attend_work(void *arg, uint32_t worker) {
@@ -11194,7 +11203,7 @@ static void llm__merge_spans(const llm__pass *pass, uint32_t n_spans, bool first
     const uint32_t dim = s->net->dim_v;
     uint32_t head, i;
     for (head = 0; head < pass->layer->n_head; head++) {
-        llm__attn_part *sum = &s->sums[head], *part = &s->parts[head * LLM__SPLIT];
+        llm__attn_part *sum = &s->sums[head], *part = &s->parts[head * s->n_split];
         if (first) {
             *sum = part[0];
             sum->o = s->att + (size_t)head * dim;
@@ -11224,7 +11233,7 @@ static void llm__op_attend(const llm__pass *pass) {
         return;
     }
     for (job.span = begin; job.span < end && !llm__run_cancelled(&pass->run); job.span += job.n_spans) {
-        job.n_spans = LLM__MIN(end - job.span, LLM__SPLIT);
+        job.n_spans = LLM__MIN(end - job.span, s->n_split);
         llm__chunks_init(&job.chunks, pass->run.team, units * job.n_spans, 1);
         llm__team_run(pass->run.team, llm__attend_work, &job);
         if (!llm__run_cancelled(&pass->run)) llm__merge_spans(pass, job.n_spans, job.span == begin);
@@ -11919,6 +11928,7 @@ typedef struct llm__vocab {
     llm__tok_merge *merges;                  // (left, right) -> rank, merged
     uint32_t merge_mask;
     uint32_t longest;                        // bytes of the longest token
+    uint8_t joints[32];                      // bit b: some token has byte b before a space inside it (SentencePiece style only)
     llm_token byte_token[256];
     uint32_t *specials, n_specials;          // tokens that are looked for in the text, ascending by text
     uint32_t first[257];                     // where in specials a first byte begins
@@ -12007,6 +12017,12 @@ static void llm__vocab_add(llm__vocab *v, uint32_t t, uint64_t h) {
     v->slots[i].hash = h;
     v->slots[i].token = t + 1;
 }
+// Notes the bytes behind which a token goes on with a space.
+static void llm__vocab_joints(llm__vocab *v, llm__str s) {
+    size_t i;
+    for (i = 1; i + 3 <= s.n; i++)
+        if (memcmp(s.p + i, "\xe2\x96\x81", 3) == 0) v->joints[(uint8_t)s.p[i - 1] / 8] |= (uint8_t)(1 << (uint8_t)s.p[i - 1] % 8);
+}
 static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, const uint8_t **next) {
     uint64_t hash[LLM__VOCAB_BATCH];
     uint32_t i;
@@ -12016,6 +12032,7 @@ static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, cons
         s = llm__gguf_str_next(next);
         hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s)) : 0;
         if (hash[i]) v->longest = LLM__MAX(v->longest, (uint32_t)s.n);
+        if (v->family == LLM__TOK_SCORES) llm__vocab_joints(v, s);
         LLM__PREFETCH(&v->slots[(uint32_t)hash[i] & v->slot_mask]);
     }
     for (i = 0; i < n; i++)
@@ -12592,6 +12609,18 @@ static void llm__tok_word(llm__tok_work *w, const char *text, uint32_t bytes) {
         }
     }
 }
+// A text without a pre-tokenizer merges as a whole. But no merge reaches over a place where no token goes on, and in the vocabularies there
+// are no token has a space behind anything but a space: there the words one by one come to the same, in the memory of the longest.
+static void llm__tok_words(llm__tok_work *w, llm__str s) {
+    const uint8_t *joints = w->v->joints;
+    size_t at = 0, end;
+    for (; at < s.n && !w->failed; at = end) {
+        for (end = at + 1; end < s.n; end++)
+            if (s.n - end >= 3 && memcmp(s.p + end, "\xe2\x96\x81", 3) == 0
+                && !(joints[(uint8_t)s.p[end - 1] / 8] >> (uint8_t)s.p[end - 1] % 8 & 1)) break;
+        llm__tok_word(w, s.p + at, (uint32_t)(end - at));
+    }
+}
 // The token that is the whole piece, where such tokens go before merges; -1 if none.
 static llm_token llm__tok_whole_word(llm__tok_work *w, const char *text, size_t bytes) {
     const llm__vocab *v = w->v;
@@ -12636,7 +12665,7 @@ static void llm__tok_raw(llm__tok_work *w, llm__str s, bool prefix) {
     unsigned stage;
     llm_token t;
     s = llm__tok_prepare(w, s, prefix);
-    if (!llm__by_merges(w->v)) { llm__tok_word(w, s.p, (uint32_t)s.n); return; }
+    if (!llm__by_merges(w->v)) { llm__tok_words(w, s); return; }
     while (at < s.n && !w->failed) {
         for (stage = 0, parent = s.n; stage < LLM__PRE_STAGES && pre->stages[stage]; stage++) {
             if (ends[stage] == at) ends[stage] = pre->stages[stage](s.p, at, parent);
@@ -14864,6 +14893,7 @@ static uint32_t llm__plan_n_ctx(const llm_plan_info *p, llm__state *s, uint32_t 
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
         s->n_batch = LLM__MIN(n_batch, middle);
+        s->n_ctx = middle;
         if (llm__state_layout(s, NULL) && rest + s->scratch_bytes + llm__kv_bytes_for(&s->kv, middle, s->n_batch) <= p->mem_available)
             low = middle;
         else
@@ -14873,6 +14903,7 @@ static uint32_t llm__plan_n_ctx(const llm_plan_info *p, llm__state *s, uint32_t 
 }
 // What both kinds of wishes come to, once the network and the context's sizes are known.
 static llm_result llm__plan_sizes(llm_plan_info *p, uint32_t n_batch, llm__state *s, llm_error *e) {
+    s->least = 0;                                                   // an arena's
     if (!llm__state_layout(s, NULL))
         return llm__fail(e, LLM_NO_MEMORY, "the scratch for n_batch %u passes the address space", p->n_batch);
     p->scratch_bytes = s->scratch_bytes;
@@ -15026,7 +15057,9 @@ typedef struct llm__note { size_t role, content; } llm__note;        // one mess
 struct llm_ctx {
     llm_model *model;
     llm__heap heap;                    // for what stays: the model's, and counted; with an arena one that refuses, once all is reserved
-    llm__heap work;                    // for what a call gives back before it returns: the same, or an arena inside the reserve
+    llm__heap work;                    // for what is given back before anything is evaluated: the same, or an arena in the place of scratch
+    llm__heap aside;                   // for what is given back before the call returns: the same, or an arena inside the reserve
+    llm__buffer work_buffer, aside_buffer;
     void *reserve;                     // with an arena: all that the context may come to need
     bool reserved;
     uint64_t text_room;                // bytes of text that were reserved: for the messages, for what was fed, for an answer
@@ -15111,6 +15144,15 @@ static bool llm__tokens_add(const llm__heap *h, llm__tokens *t, const llm_token 
     return true;
 }
 
+// Just so many.
+static bool llm__tokens_copy(const llm__heap *h, llm__tokens *t, const llm__tokens *from) {
+    t->v = LLM__NEW(h, llm_token, from->n);
+    if (!t->v) return false;
+    if (from->n) memcpy(t->v, from->v, from->n * sizeof *t->v);
+    t->n = t->cap = from->n;
+    return true;
+}
+
 static size_t llm__common_prefix(const llm__tokens *a, const llm__tokens *b) {
     size_t n = 0;
     while (n < a->n && n < b->n && a->v[n] == b->v[n]) n++;
@@ -15119,7 +15161,7 @@ static size_t llm__common_prefix(const llm__tokens *a, const llm__tokens *b) {
 
 // ---- about the library, and memory ----
 
-LLM__PUBLIC llm_allocator llm_arena(void *buf, size_t bytes) { return llm__buffer_make(buf, bytes); }
+LLM__PUBLIC llm_allocator llm_arena(void *buf, size_t bytes) { return llm__buffer_in(buf, bytes); }
 
 LLM__PUBLIC uint32_t llm_version(void) { return LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH; }
 
@@ -15698,10 +15740,19 @@ static void llm__carve_tokens(llm__arena *a, llm__tokens *t, size_t cap) {
     t->v = LLM__CARVE(a, llm_token, cap);
     t->cap = cap;
 }
-// What making tokens of text takes while it lasts. Merging over a whole text, as SentencePiece does, keeps its symbols and their pairs.
+// What making tokens of text takes while it lasts: the text as the template writes it, its tokens, the symbols and pairs of a word. It lies
+// where the scratch does, which is larger as a rule. Where words cannot be told apart, the symbols are those of the whole text.
 static uint64_t llm__work_bytes(const llm_ctx *c) {
-    const uint64_t each = c->model->vocab.pre ? 6 : 30;
-    return each * c->text_room + 16 * (uint64_t)c->n_ctx + 4096;
+    const llm__vocab *v = &c->model->vocab;
+    uint64_t each = 20;
+    uint32_t i;
+    for (i = 0; i < sizeof v->joints && !v->pre; i++)
+        if (v->joints[i] & ~(i == 0x81 / 8 ? 1 << 0x81 % 8 : 0)) each = 60;
+    return (each * c->text_room + 16 * (uint64_t)c->n_ctx + 4096 + 63) & ~(uint64_t)63;
+}
+// What begins an answer keeps while it evaluates: the tokens that are to be, and those that were.
+static uint64_t llm__aside_bytes(const llm_ctx *c) {
+    return 2 * llm__lines((uint64_t)c->n_ctx * sizeof(llm_token) + LLM__HEAD);
 }
 // The list of all that a context may come to need: measures with a base of NULL, then lays out.
 static void llm__ctx_layout(llm_ctx *c, llm__arena *a) {
@@ -15710,9 +15761,14 @@ static void llm__ctx_layout(llm_ctx *c, llm__arena *a) {
     const size_t n = LLM__MAX((size_t)c->n_ctx, (size_t)LLM__PAGE);
     const uint64_t held = c->stops.block_bytes / 3 + v->longest + 8;       // a stop string that may come, a token, half a character
     uint8_t *p;
+    s->least = v->status == LLM_OK ? llm__work_bytes(c) : 0;
     if (!llm__state_layout(s, NULL)) a->overflow = true;
     p = LLM__CARVE(a, uint8_t, s->scratch_bytes);
-    if (p) { s->scratch = p; llm__state_layout(s, p); }
+    if (p) {
+        s->scratch = p;
+        llm__state_layout(s, p);
+        c->work.a = llm__buffer_on(&c->work_buffer, p, (uint64_t)((uint8_t *)s->logits[0] - p));
+    }
     llm__kv_layout(&s->kv, a, c->n_ctx, s->n_batch);
     llm__carve_tokens(a, &c->past, n);
     llm__carve_tokens(a, &c->base, n);
@@ -15726,16 +15782,16 @@ static void llm__ctx_layout(llm_ctx *c, llm__arena *a) {
         c->cap_notes = n / 4 + 4;
         c->notes = LLM__CARVE(a, llm__note, c->cap_notes);
     }
-    p = LLM__CARVE(a, uint8_t, llm__work_bytes(c));
-    if (p) c->work.a = llm__buffer_make(p, (size_t)llm__work_bytes(c));
+    p = LLM__CARVE(a, uint8_t, llm__aside_bytes(c));
+    if (p) c->aside.a = llm__buffer_on(&c->aside_buffer, p, llm__aside_bytes(c));
 }
 static llm_result llm__ctx_reserve(llm_ctx *c, llm_error *e) {
     llm__arena a = LLM__ZERO;
     c->reserved = true;
     c->text_room = (uint64_t)LLM__TEXT_PER_TOKEN * c->n_ctx + 256;
-    c->work = c->heap;
     c->work.n_allocs = NULL;
-    c->work.a = llm__buffer_make(NULL, 0);
+    c->work.a = llm__buffer_on(NULL, NULL, 0);
+    c->aside = c->work;
     llm__ctx_layout(c, &a);
     if (a.overflow && c->heap.plan) { c->heap.plan->most = LLM__NOWHERE; return LLM_OK; }
     if (a.overflow) return llm__fail(e, LLM_NO_MEMORY, "n_ctx %u and n_batch %u pass the address space", c->n_ctx, c->state.n_batch);
@@ -15747,7 +15803,7 @@ static llm_result llm__ctx_reserve(llm_ctx *c, llm_error *e) {
     a.base = (uint8_t *)c->reserve;
     a.used = 0;
     llm__ctx_layout(c, &a);
-    c->heap.a = llm__buffer_make(NULL, 0);
+    c->heap.a = llm__buffer_on(NULL, NULL, 0);
     return LLM_OK;
 }
 
@@ -15761,7 +15817,7 @@ static llm_ctx *llm__ctx_make(llm_model *m, const llm_ctx_desc *d, llm_error *e)
     c->heap.a = m->heap.a;
     c->heap.plan = m->heap.plan;
     c->heap.n_allocs = &c->n_allocs;
-    c->work = c->heap;
+    c->work = c->aside = c->heap;
     c->n_allocs = 1;                                                // the context itself
     llm__ctx_sizes(&m->net, d, &c->n_ctx, &c->state.n_batch);
     r = llm__state_init(&c->state, &m->net, &m->kernels, &c->heap, c->n_ctx, c->state.n_batch, m->pool->n_workers, d->kv_type, e);
@@ -16296,16 +16352,14 @@ static llm_result llm__before_input(llm_ctx *c, bool message, llm__mark *k) {
     if (c->n_notes < k->n_notes || c->raw.n < k->raw) *k = llm__mark_of(c);
     return r;
 }
-// An arena has no more to give later: so the input is made into tokens as soon as it is there, with all that the same will take in
-// llm_next, and refused here if that is too much. What else is wrong with it is for llm_next to say.
+// An arena has no more to give later: so the input is made into tokens as soon as it is there, in the memory that llm_next will have for
+// it, and refused here if that is too little. What else is wrong with it is for llm_next to say.
 static llm_result llm__try_input(llm_ctx *c) {
-    llm__tokens target = LLM__ZERO, before = LLM__ZERO;
+    llm__tokens target = LLM__ZERO;
     llm_result r;
     if (!c->reserved) return LLM_OK;
     r = llm__target(c, &target);
     if (r == LLM_OK && target.n > c->n_ctx) r = llm__fail_full(c, target.n);
-    if (r == LLM_OK && !llm__tokens_reserve(&c->work, &before, c->n_ctx)) r = llm__no_memory_for_text(c);
-    llm__free(&c->work, before.v);
     llm__free(&c->work, target.v);
     return r == LLM_CONTEXT_FULL ? r : LLM_OK;
 }
@@ -16512,14 +16566,16 @@ static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
 
 // Evaluates the waiting input. On failure it is dropped, and the past is what it was.
 static llm_result llm__begin_answer(llm_ctx *c) {
-    const llm__heap *h = &c->work;
-    llm__tokens target = LLM__ZERO, before = LLM__ZERO;
-    llm_result r = llm__target(c, &target);
+    const llm__heap *h = &c->aside;
+    llm__tokens made = LLM__ZERO, target = LLM__ZERO, before = LLM__ZERO;
+    llm_result r = llm__target(c, &made);
     llm__stats_reset(c);
-    if (r == LLM_OK && target.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
-    if (r == LLM_OK && target.n > c->n_ctx) r = llm__fail_full(c, target.n);
-    if (r == LLM_OK && (!llm__tokens_add(h, &before, c->past.v, c->past.n) || !llm__tokens_reserve(&c->heap, &c->base, target.n)))
+    if (r == LLM_OK && made.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
+    if (r == LLM_OK && made.n > c->n_ctx) r = llm__fail_full(c, made.n);
+    if (r == LLM_OK && (!llm__tokens_copy(h, &target, &made) || !llm__tokens_copy(h, &before, &c->past)
+                        || !llm__tokens_reserve(&c->heap, &c->base, made.n)))
         r = llm__no_memory_for_text(c);
+    llm__free(&c->work, made.v);
     if (r == LLM_OK) {
         r = llm__become(c, &target);
         if (r != LLM_OK && r != LLM_CANCELLED) {                    // the past held `before` once: there is room

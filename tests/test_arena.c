@@ -7,6 +7,7 @@ static void *count_malloc(size_t n) { mallocs++; return malloc(n); }
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include "test.h"
+#include "gguf_writer.h"
 
 enum { FENCE = 64, ODD = 5, TOKENS = 4096 };
 
@@ -97,7 +98,7 @@ static void answer(llm_ctx *c, record *r) {
 static void talk(llm_ctx *c, record *r) {
     static const char *const stop[] = { "the end of a long story.", " fox", "\n\n\n" };
     int i;
-    for (i = 0; i < 5 && llm_past(c) + 60 < c->n_ctx; i++) {          // what is too much is told by other calls in an arena
+    for (i = 0; i < 5 && llm_past(c) + 120 < c->n_ctx; i++) {          // what is too much is told by other calls in an arena
         llm_set_max_tokens(c, i == 4 ? 0 : 11 + (uint32_t)i);
         CHECK_EQ(llm_set_stop(c, stop, (uint32_t)(i % 4)), LLM_OK);
         CHECK_EQ(llm_say(c, "user", "Say something."), LLM_OK);
@@ -244,7 +245,7 @@ static void one_model(const char *path, uint32_t n_ctx, int long_use) {
         record want = { NULL, 0, 0 };
         c = sizes(n_ctx, i == 1 ? 16 : 8, kv[i]);
         if (i == 1) { c.sampling = drawn; c.sampling.repeat_penalty = 1.1f; c.stop = stop; c.n_stop = 2; }
-        if (i == 2) c.chat_template = "chatml";
+        c.chat_template = "chatml";
         if (long_use) want = with_malloc(&s, d, &c);
         check_exact(&s, MEMORY, d, &c, long_use ? &want : NULL);
         free(want.p);
@@ -252,6 +253,11 @@ static void one_model(const char *path, uint32_t n_ctx, int long_use) {
     for (w = 1; w < WAYS; w++) {
         c = sizes(100, 0, LLM_KV_F16);
         check_exact(&s, (way)w, d, &c, NULL);
+    }
+    for (i = 0; i < 6; i++) {
+        static const uint32_t odd[6] = { 1, 63, 64, 65, 1025, 3000 };
+        c = sizes(odd[i], odd[5 - i], kv[i % 3]);
+        check_exact(&s, MEMORY, d, &c, NULL);
     }
     c = sizes(64, 64, LLM_KV_F16);
     d.n_threads = 3;
@@ -409,7 +415,8 @@ static void test_fills(const char *path) {
     free(text);
 }
 static void test_settings(const char *path) {
-    static const char *const six[] = { "0123456789abcdef0123456789abcdef", "b", "c", "d", "e", "0123456789abcdef0123456789abcdeg", "g" };
+    static const char *const nine[] = { "0123456789abcdef0123456789abcdef", "b", "c", "d", "e", "0123456789abcdef0123456789abcdeg", "g", "h",
+                                        "i" };
     llm_ctx_desc c = sizes(64, 8, LLM_KV_F16);
     llm_sampling drawn = LLM_SAMPLING_DEFAULT;
     llm_bias bias[3] = { { 1, 1.0f }, { 2, -1.0f }, { 3, 0.5f } };
@@ -417,8 +424,8 @@ static void test_settings(const char *path) {
     char *longer = repeated("x", 4000);
     const char *one = longer;
     if (placed_open(&p, path, &c)) {                                  // greedy: nothing is kept for anything else
-        CHECK_EQ(llm_set_stop(p.c, six, 6), LLM_OK);
-        CHECK_EQ(llm_set_stop(p.c, six, 7), LLM_NO_MEMORY);
+        CHECK_EQ(llm_set_stop(p.c, nine, 6), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, nine, 9), LLM_NO_MEMORY);
         CHECK_EQ(p.c->stops.n, 6);                                    // as it was
         CHECK_EQ(llm_set_stop(p.c, &one, 1), LLM_NO_MEMORY);
         CHECK_EQ(llm_set_sampling(p.c, &drawn), LLM_NO_MEMORY);
@@ -440,7 +447,7 @@ static void test_settings(const char *path) {
         drawn.n_bias = 3;
         drawn.bias = bias;
         CHECK_EQ(llm_set_sampling(p.c, &drawn), LLM_OK);
-        CHECK_EQ(llm_set_stop(p.c, six, 7), LLM_OK);
+        CHECK_EQ(llm_set_stop(p.c, nine, 9), LLM_OK);
         CHECK_EQ(llm_set_stop(p.c, NULL, 0), LLM_OK);
         CHECK_EQ(llm_set_stop(p.c, &one, 1), LLM_OK);
     }
@@ -553,6 +560,91 @@ static void test_hook(const char *path) {
     free(s.bytes);
 }
 
+//------------------------------------------------------------------------------------------------------------------------------
+// The small llama of tests/data with a vocabulary in SentencePiece style, in which a text merges as a whole where `joined` says that a
+// token reaches over a space; and the same in two shards.
+
+static unsigned char *spoken(int joined, uint32_t shard, uint32_t n_shards, size_t *n) {
+    static const char *const words[] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81", "\xe2\x96\x81t", "he", "\xe2\x96\x81the", "in", "ing", "\xe2\x96\x81" "a",
+                                         "fo", "fox", "\xe2\x96\x81" "fox", "<0x0A>", "\xe2\x96\x81\xe2\x96\x81", "bo", "boat" };
+    static char texts[128][16];
+    const char *list[128];
+    float scores[128];
+    size_t bytes, i;
+    unsigned char *whole = test_read(test_data("llama-dense.gguf"), &bytes), *made;
+    llm__heap heap;
+    llm__gguf_options o;
+    llm__gguf g;
+    gguf_writer w;
+    memset(&heap, 0, sizeof heap);
+    memset(&o, 0, sizeof o);
+    o.heap = &heap;
+    if (!CHECK(llm__gguf_open_memory(&g, whole, bytes, &o, NULL) == LLM_OK)) exit(1);
+    for (i = 0; i < 128; i++) {
+        if (i < LLM__COUNT(words)) strcpy(texts[i], words[i]);
+        else sprintf(texts[i], "%c", (char)(i - LLM__COUNT(words) + '!'));
+        if (joined && i == 127) strcpy(texts[i], "x\xe2\x96\x81y");
+        list[i] = texts[i];
+        scores[i] = -(float)i;
+    }
+    gw_begin(&w);
+    for (i = 0; i < g.n_kv && shard == 0; i++) {
+        char key[96];
+        const llm__gguf_kv *kv = &g.kv[i];
+        sprintf(key, "%.*s", (int)kv->key.n, kv->key.p);
+        if (strncmp(key, "tokenizer.", 10) == 0) continue;
+        if (kv->type == LLM__GGUF_STRING) gw_text_n(&w, key, (const char *)kv->value + 8, (size_t)kv->n_bytes - 8);
+        if (kv->type == LLM__GGUF_U32) gw_u32(&w, key, llm__le32(kv->value));
+        if (kv->type == LLM__GGUF_F32) gw_f32(&w, key, llm__bits_f32(llm__le32(kv->value)));
+    }
+    if (shard == 0) {
+        gw_text(&w, "tokenizer.ggml.model", "llama");
+        gw_texts(&w, "tokenizer.ggml.tokens", list, 128);
+        gw_f32s(&w, "tokenizer.ggml.scores", scores, 128);
+    }
+    if (n_shards) { gw_u32(&w, "split.no", shard); gw_u32(&w, "split.count", n_shards); }
+    for (i = 0; i < g.n_tensors; i++) {
+        const llm__gguf_tensor *t = &g.tensors[i];
+        char name[96];
+        sprintf(name, "%.*s", (int)t->name.n, t->name.p);
+        if (!n_shards || i * n_shards / g.n_tensors == shard)
+            gw_tensor(&w, name, t->gguf_type, t->n_dims, t->dims, t->data, (size_t)t->n_bytes);
+    }
+    made = gw_end(&w, n);
+    llm__gguf_close(&g);
+    free(whole);
+    return made;
+}
+static void test_spoken(void) {
+    char path[2][TEST_PATH], part[2][TEST_PATH];
+    int joined, w;
+    size_t n;
+    for (joined = 0; joined < 2; joined++) {
+        unsigned char *bytes = spoken(joined, 0, 0, &n);
+        sprintf(path[joined], "%s", test_scratch(joined ? "arena-joined.gguf" : "arena-words.gguf"));
+        if (CHECK(test_write(path[joined], bytes, n))) {
+            one_model(path[joined], 256, 1);
+            test_too_small(path[joined]);
+            test_anything(path[joined], 150, 1500, 99 + (uint32_t)joined);
+        }
+        free(bytes);
+    }
+    for (w = 0; w < 2; w++) {
+        unsigned char *bytes = spoken(0, (uint32_t)w, 2, &n);
+        sprintf(part[w], "%s", test_scratch(w ? "arena-00002-of-00002.gguf" : "arena-00001-of-00002.gguf"));
+        CHECK(test_write(part[w], bytes, n));
+        free(bytes);
+    }
+    for (w = FILE_READ; w < WAYS; w++) {
+        llm_model_desc d;
+        llm_ctx_desc c = sizes(100, 8, LLM_KV_F16);
+        subject s;
+        memset(&d, 0, sizeof d);
+        if (subject_open(&s, part[0])) check_exact(&s, (way)w, d, &c, NULL);
+        free(s.bytes);
+    }
+}
+
 int main(void) {
     static const char *const data[] = { "gemma2-dense.gguf", "gemma3-dense.gguf", "llama-dense.gguf", "llama-scale.gguf",
                                         "phi3-longrope-long.gguf", "qwen3moe-moe.gguf" };
@@ -565,6 +657,8 @@ int main(void) {
     one_model(tiny, 256, 1);
     test_ways(tiny);
     for (i = 0; i < LLM__COUNT(data); i++) one_model(test_data(data[i]), i < 2 ? 2300 : 200, 1);
+    SECTION("SentencePiece, shards");
+    test_spoken();
     SECTION("exact, architectures");
     for (i = 0; i < LLM__COUNT(archs); i++) {
         const char *path = test_fixture(archs[i]);

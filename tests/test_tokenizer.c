@@ -369,6 +369,56 @@ static void test_space_prefix(void) {
     subject_close(&s, &plain_heap);
 }
 
+// Word by word gives what merging over the whole text gives: every byte is made a joint to have the latter.
+static void check_words(subject *s, uint32_t seed) {
+    static const char *const parts[] = { " ", " ", "  ", "\xe2\x96\x81", "the", "a", "b", "Fox", "\xc3\x81", "\xc3\x81 ", "\xe2\x96", "\xff", ".\n",
+                                         "ing", "1", "\xf0\x9f\x98\x80" };
+    static llm_token words[MAX_TOKENS];
+    uint8_t joints[32];
+    int round, i;
+    memcpy(joints, s->v.joints, sizeof joints);
+    for (round = 0; round < 500; round++) {
+        char text[400];
+        size_t n = 0, count, k;
+        for (i = 0; i < 40; i++) {
+            seed = seed * 1664525 + 1013904223;
+            k = strlen(parts[seed >> 28]);
+            memcpy(text + n, parts[seed >> 28], k);
+            n += k;
+        }
+        count = encode(s, text, n, 0);
+        memcpy(words, tokens, count * sizeof *words);
+        memset(s->v.joints, 0xff, sizeof joints);
+        if (!CHECK(encode(s, text, n, 0) == count && memcmp(words, tokens, count * sizeof *words) == 0)) return;
+        memcpy(s->v.joints, joints, sizeof joints);
+    }
+}
+static void test_words(void) {
+    static file f;
+    static subject s;
+    llm_error e;
+    unsigned i;
+    SECTION("word by word");
+    file_begin(&f);                                             // "a b" is one token here: b has a word before it that reaches over
+    file_string(&f, "tokenizer.ggml.model", "llama");
+    file_strings(&f, "tokenizer.ggml.tokens", "<unk>~<s>~</s>~a~b~\xe2\x96\x81~a\xe2\x96\x81~a\xe2\x96\x81" "b~\xe2\x96\x81" "b~the~t~h~e~th");
+    file_array(&f, "tokenizer.ggml.scores", LLM__GGUF_F32, 14);
+    for (i = 0; i < 14; i++) put_u32(&f, llm__f32_bits(-(float)i));
+    if (CHECK(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e) == LLM_OK && s.v.status == LLM_OK)) {
+        CHECK(s.v.joints['a' / 8] >> 'a' % 8 & 1);
+        CHECK(!(s.v.joints['b' / 8] >> 'b' % 8 & 1));
+        CHECK(gives(&s, "a b", 3, LLM_NO_SPACE_PREFIX, "7"));
+        CHECK(gives(&s, "b b a b", 7, LLM_NO_SPACE_PREFIX, "4 8 5 7"));
+        check_words(&s, 1);
+    } else printf("%s\n", e.text);
+    subject_close(&s, &plain_heap);
+    for (i = 4; i < 6; i++) {
+        if (!subject_fixture(&s, vocabularies[i])) return;
+        check_words(&s, i);
+        subject_close(&s, &plain_heap);
+    }
+}
+
 // --- special tokens in a message
 
 static size_t count_of(size_t n, llm_token t) {
@@ -863,6 +913,7 @@ int main(void) {
     test_ids();
     test_real();
     test_space_prefix();
+    test_words();
     test_spans();
     test_specials();
     test_overlaps();
