@@ -9,6 +9,7 @@
 #   make check-bits      the same-bits promise over compilers, flags and machines (takes minutes)
 #   make check-all       the long form of everything, with one table at the end (takes hours)
 #   make coverage        which lines of llm_impl.h the suites reach (takes half an hour)
+#   make web             the page of examples/web, with emscripten
 #   make amalgamate      build/single/llm.h, the library as one file
 #   make clean
 #
