@@ -1972,7 +1972,7 @@ static void turns(llm_model *m) {
 static void stop_strings(llm_model *m) {
     static reply whole, r;
     llm_ctx *c;
-    char stop[12], far[12];
+    char stop[12], late[12];
     const char *list[3];
     size_t at, cut;
     SECTION("stop strings");
@@ -1981,11 +1981,11 @@ static void stop_strings(llm_model *m) {
         if (((unsigned char)whole.text[at] & 0xc0) == 0x80) continue;
         memcpy(stop, whole.text + at, 7);
         stop[7] = 0;
-        memcpy(far, whole.text + whole.n - 8, 8);
-        far[8] = 0;
-        list[0] = "never in it \xf0\x9f\xa6\x8a"; list[1] = far; list[2] = stop;
+        memcpy(late, whole.text + whole.n - 8, 8);
+        late[8] = 0;
+        list[0] = "never in it \xf0\x9f\xa6\x8a"; list[1] = late; list[2] = stop;
         cut = (size_t)(strstr(whole.text, stop) - whole.text);
-        if ((size_t)(strstr(whole.text, far) - whole.text) < cut) cut = (size_t)(strstr(whole.text, far) - whole.text);
+        if ((size_t)(strstr(whole.text, late) - whole.text) < cut) cut = (size_t)(strstr(whole.text, late) - whole.text);
         c = open_text(m, 60, 0);
         if (!CHECK(c && llm_set_stop(c, list, 3) == LLM_OK)) { llm_close(c); return; }
         memset((void *)stop, '#', 4);                        // copied: what happens to ours is of no concern
@@ -2164,7 +2164,7 @@ static void templates(llm_model *m) {
     llm_ctx_desc d;
     llm_message talk[2] = { { "system", "Be brief." }, { "user", "Hi \"there\"" } };
     static char text[2000];
-    char small[8];
+    char tight[8];
     size_t n;
     llm_ctx *c;
     SECTION("templates");
@@ -2172,9 +2172,9 @@ static void templates(llm_model *m) {
     CHECK_EQ(e.code, LLM_OK);
     CHECK_EQ(n, strlen(text));
     CHECK_TEXT(text, "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi \"there\"<|im_end|>\n<|im_start|>assistant\n");
-    memset(small, '#', sizeof small);
-    CHECK_EQ(llm_render_chat(m, "chatml", talk, 2, LLM_GENERATION_PROMPT, small, 4, &e), n);
-    CHECK(memcmp(small, "<|im####", 8) == 0);
+    memset(tight, '#', sizeof tight);
+    CHECK_EQ(llm_render_chat(m, "chatml", talk, 2, LLM_GENERATION_PROMPT, tight, 4, &e), n);
+    CHECK(memcmp(tight, "<|im####", 8) == 0);
     CHECK_EQ(llm_render_chat(m, "chatml", talk, 2, LLM_GENERATION_PROMPT, NULL, 0, &e), n);
     CHECK_EQ(llm_render_chat(m, "{{ something nobody has seen }}", talk, 2, 0, text, sizeof text, &e), LLM_FAILED);
     CHECK_EQ(e.code, LLM_BAD_TEMPLATE);

@@ -17,11 +17,11 @@ static int seek(FILE *f, uint64_t to) { return fseeko(f, (off_t)to, SEEK_SET); }
 #define SPARSE 1
 #endif
 
+#if SPARSE
 #define HOLE ((uint64_t)4500 << 20)
 enum { N_TOK = 24 };
 static const golden_shape shape = { 64, 96, 2, 4, 2, 64, 128 };
 
-#if SPARSE
 static float *evaluate(llm_model *m, llm_error *e) {
     llm_ctx *c = llm_open(m, NULL, e);
     float *logits = c ? (float *)malloc(N_TOK * shape.n_vocab * sizeof(float)) : NULL;

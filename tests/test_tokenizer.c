@@ -21,14 +21,23 @@ static void *count_alloc(void *user, size_t bytes, size_t align) {
     counter *c = (counter *)user;
     void *p = NULL;
     if (c->calls++ >= c->refuse_from) return NULL;
+#if defined(_WIN32)
+    p = _aligned_malloc(bytes, align);
+    if (!p) return NULL;
+#else
     if (posix_memalign(&p, align < sizeof(void *) ? sizeof(void *) : align, bytes)) return NULL;
+#endif
     c->live++;
     return p;
 }
 static void count_free(void *user, void *p, size_t bytes) {
     (void)bytes;
     ((counter *)user)->live--;
+#if defined(_WIN32)
+    _aligned_free(p);
+#else
     free(p);
+#endif
 }
 static llm__heap counting_heap(counter *c) {
     llm__heap h;
