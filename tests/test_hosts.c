@@ -10,6 +10,7 @@
 #include "golden.h"
 #include "hostile.h"
 #include "small_models.h"
+#include "abi.h"
 #if !defined(_WIN32)
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -261,6 +262,46 @@ static void background(void) {
     CHECK(l.live == 0 && l.bad == 0);
 }
 
+//------------------------------------------------------------------------------------------------------------------------------
+// FR-086: sizes and places of the public structs against the record in abi.h, and that the record knows every struct of llm.h.
+
+static size_t abi_column(size_t on_64, size_t on_x86, size_t on_32) {
+#if defined(__i386__) && !defined(_WIN32)           // there 8 bytes are aligned to 8
+    (void)on_64; (void)on_32;
+    return on_x86;
+#else
+    (void)on_x86;
+    return sizeof(void *) == 8 ? on_64 : on_32;
+#endif
+}
+static void structs(void) {
+#define NAME(s, on_64, on_x86, on_32) { #s, sizeof(s), on_64, on_x86, on_32 },
+#define PLACE(s, f, on_64, on_x86, on_32) { #s "." #f, offsetof(s, f), on_64, on_x86, on_32 },
+    static const struct { const char *name; size_t is, on_64, on_x86, on_32; } sizes[] = { ABI_STRUCTS(NAME) }, places[] = { ABI_FIELDS(PLACE) };
+    const size_t n_sizes = sizeof sizes / sizeof *sizes, n_places = sizeof places / sizeof *places;
+    size_t i, n, found = 0;
+    char *header = (char *)test_read("llm.h", &n), *at;
+    SECTION("FR-086 the structs that bindings know");
+    for (i = 0; i < n_sizes; i++) {
+        const size_t want = abi_column(sizes[i].on_64, sizes[i].on_x86, sizes[i].on_32);
+        const int grows = !strcmp(sizes[i].name, "llm_stats_info") || !strcmp(sizes[i].name, "llm_plan_info");
+        if (!CHECK(grows ? sizes[i].is >= want : sizes[i].is == want)) printf("  sizeof(%s) is %lu\n", sizes[i].name, (unsigned long)sizes[i].is);
+    }
+    for (i = 0; i < n_places; i++)
+        if (!CHECK(places[i].is == abi_column(places[i].on_64, places[i].on_x86, places[i].on_32)))
+            printf("  %s is at %lu\n", places[i].name, (unsigned long)places[i].is);
+    for (at = header; at && (at = strstr(at, "\ntypedef struct ")) != NULL; at++) {
+        const char *name = at + strlen("\ntypedef struct "), *end = strchr(name, ' ');
+        if (end[1] != '{') continue;                                     // opaque
+        for (i = 0; i < n_sizes && (strncmp(sizes[i].name, name, (size_t)(end - name)) || sizes[i].name[end - name]); i++) { }
+        if (!CHECK(i < n_sizes)) printf("  no record of %.*s\n", (int)(end - name), name);
+        found++;
+    }
+    CHECK_EQ(found, n_sizes);
+    free(header);
+    CHECK_EQ(llm_version(), LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH);
+}
+
 int main(void) {
     SECTION("the answer");
     if (!CHECK(live(tiny, 1, answer) && answer[0])) return test_done();
@@ -272,5 +313,6 @@ int main(void) {
     test_lacks("small stacks, closed streams and /proc");
 #endif
     background();
+    structs();
     return test_done();
 }
