@@ -5040,6 +5040,8 @@ static llm_result llm__gguf_open_memory(llm__gguf *g, const void *data, size_t b
     uint64_t began = llm__now_us(o->clock);
     llm_result r = llm__gguf_begin(g, o, e);
     if (r == LLM_OK && !bytes) r = llm__fail(e, LLM_BAD_FILE, "there are no bytes");
+    if (r == LLM_OK && bytes > UINTPTR_MAX - (uintptr_t)data)
+        r = llm__fail(e, LLM_BAD_ARG, "%U bytes cannot lie behind one another in memory from that address on", (uint64_t)bytes);
     if (r == LLM_OK) {
         g->shards[0].base = (const uint8_t *)data;
         g->shards[0].size = bytes;
@@ -15948,7 +15950,7 @@ LLM__PUBLIC llm_result llm_dequantize(uint32_t gguf_type, const void *src, float
     llm__fpenv fp;
     if (n && (!src || !dst)) return LLM_BAD_ARG;
     if (llm__type_of_gguf(gguf_type) < 0 || llm__types[llm__type_of_gguf(gguf_type)].left_out) return LLM_UNSUPPORTED;
-    if (llm_type_bytes(gguf_type, n) == LLM_FAILED) return LLM_BAD_ARG;
+    if (llm_type_bytes(gguf_type, n) == LLM_FAILED || n > SIZE_MAX / sizeof *dst) return LLM_BAD_ARG;
     fp = llm__fp_enter();
     llm__dequantize_row(llm__type_of_gguf(gguf_type), src, dst, n);
     llm__fp_leave(fp);
