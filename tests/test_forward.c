@@ -483,6 +483,116 @@ static void long_inputs(void) {
     long_input("gemma3-dense", "gemma3", 1300, 1e-9);
 }
 
+//------------------------------------------------------------------------------------------------------------------------------
+// FR-013: real files are mixtures, and their names promise other ones.
+
+// The same model with all tensors as floats.
+static golden_file in_floats(const golden_file *f) {
+    static llm_allocator none;
+    llm__heap heap = LLM__ZERO;
+    llm__gguf_options o = LLM__ZERO;
+    llm__gguf g = LLM__ZERO;
+    golden_file out = { NULL, 0, 0 };
+    llm_error e;
+    uint64_t offset = 0, j;
+    uint32_t i, d;
+    heap.a = none;
+    o.heap = &heap;
+    if (!CHECK(llm__gguf_open_memory(&g, f->p, f->n, &o, &e) == LLM_OK)) return out;
+    golden_put(&out, f->p, (size_t)((const unsigned char *)g.tensors[0].name.p - 8 - f->p));          // header and keys as they are
+    for (i = 0; i < g.n_tensors; i++) {
+        const llm__gguf_tensor *t = &g.tensors[i];
+        golden_u64(&out, t->name.n);
+        golden_put(&out, t->name.p, t->name.n);
+        golden_u32(&out, t->n_dims);
+        for (d = 0; d < t->n_dims; d++) golden_u64(&out, t->dims[d]);
+        golden_u32(&out, 0);
+        golden_u64(&out, offset);
+        offset += (t->n_weights * 4 + 31) & ~(uint64_t)31;
+    }
+    while (out.n % 32) golden_put(&out, "", 1);
+    for (i = 0; i < g.n_tensors; i++) {
+        const llm__gguf_tensor *t = &g.tensors[i];
+        float *w = (float *)malloc((size_t)t->n_weights * 4);
+        CHECK(w && llm_dequantize(t->gguf_type, t->data, w, (size_t)t->n_weights) == LLM_OK);
+        for (j = 0; w && j < t->n_weights; j++) golden_f32(&out, w[j]);
+        while (out.n % 32) golden_put(&out, "", 1);
+        free(w);
+    }
+    llm__gguf_close(&g);
+    return out;
+}
+// What llm_info says of the types is what lies in the file: 16 matrices, 5 vectors of 256 floats.
+static void histogram(const char *path, const golden_file *f, const golden_shape *s, const golden_type *const *types) {
+    static const uint32_t rows[7] = { 256, 128, 128, 256, 256, 256, 256 };          // of q, k, v, o, gate, up, down
+    llm_error e;
+    llm_model *m = llm_load(path, NULL, &e);
+    llm_info info;
+    uint64_t sum = 0, weights = 0;
+    uint32_t i, k, n;
+    memset(&info, 0, sizeof info);
+    llm_model_info(m, &info);
+    for (i = 0; i < info.n_types; i++) {
+        uint64_t bytes = info.types[i].gguf_type == 0 ? 5 * 256 * 4 : 0;
+        for (k = 0; k < 16; k++) {
+            n = k < 14 ? rows[k % 7] : s->n_vocab;
+            if (types[k]->id == info.types[i].gguf_type) bytes += (uint64_t)n * 256 / types[k]->weights * types[k]->bytes;
+        }
+        CHECK_EQ(info.types[i].n_bytes, bytes);
+        sum += info.types[i].n_bytes;
+        weights += info.types[i].n_weights;
+    }
+    CHECK(sum == info.weight_bytes && sum < f->n && sum > f->n - 4096 && weights == info.n_params);
+    llm_unload(m);
+}
+static void mixture(const char *name, const char *const *names, const char *promised) {
+    static const golden_shape shape = { 256, 256, 2, 8, 4, 128, 256 };
+    const golden_type *types[16];
+    char path[TEST_PATH], floats[TEST_PATH];
+    golden_file f, twin;
+    golden g = LLM__ZERO;
+    plain p;
+    float *got, *want;
+    llm_token tokens[48];
+    int i, k;
+    for (i = 0; i < 16; i++)
+        for (k = 0, types[i] = NULL; k < GOLDEN_N_TYPES; k++)
+            if (strcmp(golden_types[k].name, names[i]) == 0) types[i] = &golden_types[k];
+    strcpy(path, test_scratch(name));
+    strcpy(floats, test_scratch("mixture-floats.gguf"));
+    f = golden_llama(&shape, types, 16, 13);
+    twin = in_floats(&f);
+    if (!CHECK(test_write(path, f.p, f.n) && test_write(floats, twin.p, twin.n) && plain_open(&p, floats, "llama"))) return;
+    p.dim = 32; p.base = 10000.0;
+    g.n_vocab = p.n_vocab = 128;
+    g.n_tok = 48;
+    g.tokens = tokens;
+    for (i = 0; i < 48; i++) tokens[i] = (llm_token)((i * i + 5 * i + 3) % 128);
+    want = plain_logits(&p, tokens, 48);
+    got = evaluate(path, &g, LLM_KV_F32, 256);
+    if (CHECK(got != NULL)) {
+        const double nmse = golden_nmse(got, want, 48 * 128);
+        printf("  %-24s embedding %s: NMSE %.2e from binary64\n", name, types[14]->name, nmse);
+        CHECK(nmse > 0 && nmse < 1e-3);                             // activations in 8 bits, under random weights; a wrong type gives 1
+    }
+    histogram(path, &f, &shape, types);
+    CHECK_TEXT(llm__name_type_of(path) ? llm__name_type_of(path)->name : "none", promised);
+    free(got); free(want); free(f.p); free(twin.p);
+    llm__gguf_close(&p.file);
+}
+static void mixtures(void) {
+#define SEVEN(t) t, t, t, t, t, t, t
+    static const char *const embedding_6[16] = { SEVEN("Q4_0"), SEVEN("Q4_0"), "Q6_K", "Q4_0" };
+    static const char *const embedding_8[16] = { SEVEN("Q4_0"), SEVEN("Q4_0"), "Q8_0", "Q8_0" };
+    static const char *const no_q2[16] = { "Q3_K", "Q3_K", "Q4_K", "Q3_K", "IQ4_NL", "Q3_K", "Q5_K", SEVEN("Q3_K"), "Q6_K", "Q6_K" };
+    static const char *const no_k_m[16] = { "Q5_0", "Q5_0", "Q8_0", "Q5_0", "Q4_K", "Q5_0", "Q8_0", SEVEN("Q5_0"), "Q8_0", "Q8_0" };
+    SECTION("FR-013: names and mixtures");
+    mixture("mixture-Q4_0.gguf", embedding_6, "Q4_0");
+    mixture("mixture-Q4_0.gguf", embedding_8, "Q4_0");
+    mixture("mixture-Q2_K.gguf", no_q2, "Q2_K");
+    mixture("mixture-Q4_K_M.gguf", no_k_m, "Q4_K_M");
+}
+
 int main(void) {
     CHECK(golden_self_test());
     data_goldens();
@@ -491,5 +601,6 @@ int main(void) {
     arch_goldens();
     quant_goldens();
     long_inputs();
+    mixtures();
     return test_done();
 }
