@@ -10068,8 +10068,8 @@ static void llm__bind_sizes(llm__binder *b) {
     net->n_rot = llm__bind_u32(b, "rope.dimension_count", net->dim_k);
     if (!net->n_rot) net->n_rot = net->dim_k;
     if (b->result == LLM_OK && (!net->dim_k || net->dim_k > LLM__MAX_HEAD || !net->dim_v || net->dim_v > LLM__MAX_HEAD))
-        llm__bind_fail(b, LLM_UNSUPPORTED, "keys '%s.attention.key_length' and value_length, or else embedding_length / head_count: heads of "
-                       "%u and %u elements, where 1 to 512 are supported", net->arch->name, net->dim_k, net->dim_v);
+        llm__bind_fail(b, LLM_UNSUPPORTED, "keys '%s.attention.key_length' and value_length, or else embedding_length / head_count: "
+                       "heads of %u and %u elements, where 1 to 512 are supported", net->arch->name, net->dim_k, net->dim_v);
     if (b->result == LLM_OK && (net->n_rot > net->dim_k || net->n_rot % 2))
         llm__bind_fail(b, LLM_BAD_FILE, "key '%s' is %u for heads of %u elements", llm__bind_key(b, key, "rope.dimension_count"),
                        net->n_rot, net->dim_k);
@@ -10699,7 +10699,7 @@ static uint64_t llm__kv_bytes_at(const llm__state *s, size_t position) {
 // A cap on the time that is spent computing (llm_model_desc.cpu_share): after each pass a rest, in steps that hear a cancel.
 typedef struct llm__share { uint32_t percent; int64_t debt_us; uint64_t rested_us; } llm__share;
 
-#define LLM__LONGEST_PASS_US 60000000u                                  // what a clock that jumped takes for more must not become hours of rest
+#define LLM__LONGEST_PASS_US 60000000u                              // what a clock that jumped takes for more must not become hours of rest
 
 static void llm__rest(llm__share *s, uint64_t worked_us, llm__atomic32 *cancel) {
     if (s->percent == 0 || s->percent >= 100) return;
