@@ -209,7 +209,7 @@ int main(void) { return llm_version() ? 0 : 1; }
 END
 builds "declarations under hostile macros" $cc -std=c99 $warnings $CPPFLAGS -I. -c "$dir/hostile.c" -o "$dir/hostile.o"
 
-# -- what the object exports and needs
+# -- what the object exports and needs (FR-081, FR-082)
 if has nm; then
     for o in "$dir"/with-*.o; do
         name=$(basename "$o" .o)
@@ -291,4 +291,23 @@ check "hello.c is the README's program" \
 builds "hello" ${CC:-cc} -std=c99 $warnings -O2 $CPPFLAGS -I. examples/hello.c -o "$dir/hello" -pthread
 check "hello answers" sh -c "'$dir/hello' $tiny > '$dir/hello.out' && [ \$(wc -c < '$dir/hello.out') -gt 40 ]"
 check "hello says why it cannot" sh -c "! '$dir/hello' /nonexistent.gguf 2> '$dir/hello.err' && [ \$(wc -l < '$dir/hello.err') -eq 1 ]"
+# -- talk: FR-090, what more a program needs than hello has: stop strings, rewind, another answer, cancel
+builds "talk" ${CC:-cc} -std=c99 $warnings -O2 $CPPFLAGS -I. examples/talk.c -o "$dir/talk" -pthread
+check "talk has thirty lines at most" [ "$(wc -l < examples/talk.c)" -le 30 ]
+printf 'Tell me a story about a fox.\nagain\nagain\n' | "$dir/talk" $tiny > "$dir/talk.out"
+check "talk answers three times, each time otherwise" [ "$(grep '^> .' "$dir/talk.out" | sort -u | wc -l)" -eq 3 ]
+# A cancel while nothing is computed ends the next answer before it begins; the one after that is whole.
+cancelled() {
+    rm -f "$dir/talk.in" && mkfifo "$dir/talk.in"
+    "$dir/talk" $tiny < "$dir/talk.in" > "$dir/talk.out" &
+    talk=$!
+    exec 3> "$dir/talk.in"
+    for i in 1 2 3 4 5 6 7 8 9 10; do [ -s "$dir/talk.out" ] && break; sleep 0.3; done
+    kill -INT $talk
+    sleep 0.3
+    printf 'Tell me a story about a fox.\nagain\n' >&3
+    exec 3>&-
+    wait $talk && [ "$(head -n 1 "$dir/talk.out")" = ">  ..." ] && [ "$(sed -n 2p "$dir/talk.out" | wc -c)" -gt 40 ]
+}
+check "talk hears Ctrl-C and goes on" patiently cancelled
 finish
