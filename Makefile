@@ -79,6 +79,10 @@ $(BUILD)/single/llm.h: tools/amalgamate.sh $(LIBRARY)
 	@mv $@.part $@
 	@echo "wrote $@"
 
+# Without an operating system: board-m4f, board-m4, board-m33, board-m55, board-rv32, board-rv64 on QEMU, board-desktop here.
+board-%:
+	@$(MAKE) --no-print-directory -C examples/board run-$* OUT="$(abspath $(BUILD))/board"
+
 clean:
 	rm -rf $(BUILD)
 
