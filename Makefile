@@ -10,6 +10,7 @@
 #   make check-all       the long form of everything, with one table at the end (takes hours)
 #   make coverage        which lines of llm_impl.h the suites reach (takes half an hour)
 #   make web             the page of examples/web, with emscripten
+#   make board-m4f       a story on a board without a system, played by QEMU; also m4, m33, m55, rv32, rv64
 #   make amalgamate      build/single/llm.h, the library as one file
 #   make clean
 #
@@ -109,6 +110,10 @@ $(BUILD)/web/llm.wasm: examples/web/web.c $(LIBRARY)
 	@mkdir -p $(BUILD)/web
 	$(EMCC) $(STD) $(WARN) $(CFLAGS) $(WASM) -I. $< -o $@
 .PHONY: web
+
+# Without an operating system: board-m4f, board-m4, board-m33, board-m55, board-rv32, board-rv64 on QEMU, board-desktop here.
+board-%:
+	@$(MAKE) --no-print-directory -C examples/board run-$* OUT="$(abspath $(BUILD))/board"
 
 clean:
 	rm -rf $(BUILD)

@@ -123,7 +123,8 @@
      LLM_NO_STDLIB       no C library and no system, for boards: only the headers that every compiler brings (stddef, stdint, stdarg,
                          stdbool), memcpy and its like are our own, llm_model_desc.allocator must be given (llm_arena
                          for one), and llm_model_desc.clock if times are wanted (without one they are 0). Has LLM_NO_STDIO, LLM_NO_MMAP and
-                         LLM_NO_THREADS in it. What is left undefined is arithmetic of the compiler's own library (libgcc)
+                         LLM_NO_THREADS in it. What is left undefined is arithmetic of the compiler's own library (libgcc). With
+                         -flto GCC loses sight of our memcpy and wants one from elsewhere: compile this file without
      LLM_NO_STDIO        no file access: only llm_load_memory and llm_load_reader
      LLM_NO_MMAP         files are read, never mapped
      LLM_NO_THREADS      everything on the calling thread (chosen by itself where the compiler has no atomics, such as tcc)
