@@ -54,7 +54,7 @@ if [ -n "$wine" ]; then
             check "and tells the story that is told here" sh -c "tr -d '\r' < '$dir/run.txt' | cmp -s - '$dir/here.txt'"
         "$wine" "$program" plan examples/tiny/tiny.gguf > "$dir/plan.txt" 2>&1
         check "llm plan" [ $? -eq 0 ]
-        "$wine" "$program" run C:/not/there.gguf > "$dir/not.txt" 2>&1
+        "$wine" "$program" run C:/not/there.gguf -p hi > "$dir/not.txt" 2>&1
         check "llm says that there is no such file" grep -q 'no such file' "$dir/not.txt"
     fi
 else
