@@ -1868,6 +1868,15 @@ static size_t llm__os_map_grain(void) {
     return page > 0 ? (size_t)page : 65536;
 #endif
 }
+// Where a mapping of n bytes from offset on begins, and how long it is, when the system maps in steps of grain: 4, 16 or 64 KB, a power of
+// two. false: more than fits an address space.
+static bool llm__os_map_span(uint64_t offset, uint64_t n, uint64_t grain, uint64_t *at, size_t *length) {
+    const uint64_t skip = offset & (grain - 1);
+    *at = offset - skip;
+    if (n > SIZE_MAX / 2 - skip) return false;
+    *length = (size_t)(n + skip);
+    return true;
+}
 static llm_result llm__os_map_no_room(llm_error *e, uint64_t bytes) {
 #if LLM__APPLE
     return llm__fail(e, LLM_NO_MEMORY, "no address space to map %U bytes; on iOS add the entitlements extended-virtual-addressing and "
@@ -1877,22 +1886,21 @@ static llm_result llm__os_map_no_room(llm_error *e, uint64_t bytes) {
 #endif
 }
 static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64_t offset, uint64_t bytes, llm_error *e) {
-    uint64_t skip = offset & (llm__os_map_grain() - 1);
+    uint64_t at;
     memset(m, 0, sizeof *m);
     if (offset > f->size || bytes > f->size - offset || !bytes)
         return llm__fail(e, LLM_BAD_ARG, "bytes %U to %U are not in the file", offset, offset + bytes);
-    if (bytes > SIZE_MAX / 2 - skip) return llm__os_map_no_room(e, bytes);
-    m->base_bytes = (size_t)(bytes + skip);
+    if (!llm__os_map_span(offset, bytes, llm__os_map_grain(), &at, &m->base_bytes)) return llm__os_map_no_room(e, bytes);
 #if LLM__WIN32
     {
         HANDLE section = CreateFileMappingW(f->handle, NULL, PAGE_READONLY, 0, 0, NULL);
         if (!section) return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (Windows error %u)", (uint32_t)GetLastError());
-        m->base = MapViewOfFile(section, FILE_MAP_READ, (DWORD)((offset - skip) >> 32), (DWORD)(offset - skip), m->base_bytes);
+        m->base = MapViewOfFile(section, FILE_MAP_READ, (DWORD)(at >> 32), (DWORD)at, m->base_bytes);
         CloseHandle(section);                                             // the view keeps it alive
         if (!m->base) return llm__os_map_no_room(e, bytes);
     }
 #else
-    m->base = LLM__MMAP(NULL, m->base_bytes, PROT_READ, MAP_SHARED, f->fd, (int64_t)(offset - skip));
+    m->base = LLM__MMAP(NULL, m->base_bytes, PROT_READ, MAP_SHARED, f->fd, (int64_t)at);
     if (m->base == MAP_FAILED) {
         int code = errno;
         m->base = NULL;
@@ -1900,7 +1908,7 @@ static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64
         return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (system error %d)", code);
     }
 #endif
-    m->data = (const uint8_t *)m->base + skip;
+    m->data = (const uint8_t *)m->base + (size_t)(offset - at);
     m->bytes = bytes;
     return llm__ok(e);
 }

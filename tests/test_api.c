@@ -1572,8 +1572,13 @@ static void changed_file(void) {
             CHECK_EQ(llm_eval(c, reference.tokens, 8), LLM_OK);
             f = fopen(copy, "ab");
             if (f) { fputs("more", f); fclose(f); }
+#if defined(_WIN32)
+            CHECK(read || !f);                                   // nobody may write it while it is mapped
+            CHECK_EQ(llm_eval(c, reference.tokens, 8), LLM_OK);
+#else
             CHECK_EQ(llm_eval(c, reference.tokens, 8), read ? LLM_OK : LLM_IO);
             CHECK_EQ(llm_past(c), read ? 16 : 8);
+#endif
         }
         llm_close(c);
         llm_unload(m);
@@ -1590,6 +1595,9 @@ static void nothing_stays(void) {
     SECTION("files, threads and maps come back");
     if (pthread_create(&t, NULL, idle, NULL) == 0) pthread_join(t, NULL);        // the C library's or a sanitizer's own thread comes with the first
     threads = settled_threads(1);
+#if defined(_WIN32)
+    files = 0;                                                                   // under Wine it is the /proc of another system
+#endif
     if (!files) { test_lacks("no /proc: open files and threads are not counted"); return; }
     for (k = 0; k < 3; k++) {
         llm_model_desc d;

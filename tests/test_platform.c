@@ -213,6 +213,30 @@ static void test_files(void) {
 #endif
 }
 
+// Pages of 4, 16 (Apple, newer Android) and 64 KB (some ARM servers; the steps of Windows): a mapping begins on one, at most a page before
+// what is wanted, ends with it, and is refused where no address space has room.
+static void test_map_span(void) {
+#ifndef LLM_NO_MMAP
+    static const uint64_t grains[] = { 4096, 16384, 65536 };
+    static const uint64_t offsets[] = { 0, 1, 4095, 4096, 4097, 12288, 16383, 16384, 65535, 65536, 65537, 0xffffffffu, 0x100000000u, 5000000007u };
+    static const uint64_t counts[] = { 1, 31, 4096, 65537, 500000000 };
+    size_t g, i, k, length = 0;
+    uint64_t at = 0;
+    SECTION("mapping with pages of 4, 16 and 64 KB");
+    for (g = 0; g < LLM__COUNT(grains); g++) {
+        for (i = 0; i < LLM__COUNT(offsets); i++)
+            for (k = 0; k < LLM__COUNT(counts); k++) {
+                CHECK(llm__os_map_span(offsets[i], counts[k], grains[g], &at, &length));
+                CHECK(at % grains[g] == 0 && at <= offsets[i] && offsets[i] - at < grains[g]);
+                CHECK(at + length == offsets[i] + counts[k]);
+            }
+        CHECK(llm__os_map_span(grains[g] - 1, SIZE_MAX / 2 - (grains[g] - 1), grains[g], &at, &length) && length == SIZE_MAX / 2);
+        CHECK(!llm__os_map_span(grains[g] - 1, SIZE_MAX / 2 - (grains[g] - 2), grains[g], &at, &length));
+        CHECK(!llm__os_map_span(0, UINT64_MAX, grains[g], &at, &length));
+    }
+#endif
+}
+
 static void test_map(void) {
     static unsigned char bytes[200000];
     static const uint64_t offsets[] = { 0, 1, 4095, 4096, 4097, 65536, 70001, 199999 };
@@ -350,6 +374,7 @@ int main(void) {
     test_clock();
     test_cores();
     test_files();
+    test_map_span();
     test_map();
     test_threads();
     return test_done();
