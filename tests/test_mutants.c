@@ -647,6 +647,84 @@ static void vocabulary_beyond_rows(void) {
     free(bytes);
 }
 
+// FR-013: files whose name promises one type and which hold others. Each tensor's own type counts: the logits are those of a model of plain
+// floats that holds the same weights, but for the rounding of activations to 8 bits; a tensor read as another type is off by the whole.
+// The histogram adds up, and the name is held against it.
+enum { Q4_0 = 3, Q5_0 = 5, Q8_0 = 7, Q3_K = 9, Q4_K = 10, Q6_K = 12, MATRICES = 16 };                // in golden_types
+typedef struct mixture { const char *name; int layers[3], ends; const char *promised; int promises_less; } mixture;
+static const mixture mixtures[] = {
+    { "mix-a-Q4_0.gguf", { Q4_0, Q4_0, Q4_0 }, Q6_K, "Q4_0", 0 }, { "mix-b-Q4_0.gguf", { Q4_0, Q4_0, Q4_0 }, Q8_0, "Q4_0", 0 },
+    { "mix-c-Q2_K.gguf", { Q3_K, Q4_K, Q6_K }, Q6_K, "Q2_K", 1 }, { "mix-d-Q4_K_M.gguf", { Q8_0, Q5_0, Q4_K }, Q8_0, "Q4_K_M", 1 }
+};
+static double against_floats(llm_model *m, const golden_shape *shape) {
+    enum { N = 12, VOCAB = 256 };
+    static float got[N * VOCAB], want[N * VOCAB];
+    static const llm_token tokens[N] = { 3, 50, 7, 200, 99, 3, 3, 120, 255, 0, 17, 8 };
+    const golden_type *plain = &golden_types[0];
+    golden_file f = golden_llama(shape, &plain, 1, 1);
+    llm_error e;
+    llm_model *floats = llm_load_memory(f.p, f.n, NULL, &e);
+    llm_ctx *a = llm_open(m, NULL, &e), *b;
+    uint32_t i;
+    double nmse = 1e9;
+    for (i = 0; floats && i < m->gguf.n_tensors; i++) {                  // norms are copied at the load, so they are put in place before the next
+        const llm__gguf_tensor *from = &m->gguf.tensors[i], *to = llm__gguf_tensor_find(&floats->gguf, from->name);
+        if (to) llm_dequantize(from->gguf_type, from->data, (float *)(void *)(f.p + (to->data - f.p)), (size_t)from->n_weights);
+    }
+    llm_unload(floats);
+    floats = llm_load_memory(f.p, f.n, NULL, &e);
+    b = llm_open(floats, NULL, &e);
+    if (a && b && llm_eval_all(a, tokens, N, got) == LLM_OK && llm_eval_all(b, tokens, N, want) == LLM_OK) nmse = golden_nmse(got, want, N * VOCAB);
+    llm_close(a);
+    llm_close(b);
+    llm_unload(floats);
+    free(f.p);
+    return nmse;
+}
+static void other_than_the_name(void) {
+    static const golden_shape shape = { 256, 512, 2, 4, 2, 256, 128 };
+    size_t i, k;
+    SECTION("FR-013 the name is not the content");
+    for (i = 0; i < sizeof mixtures / sizeof *mixtures; i++) {
+        const mixture *x = &mixtures[i];
+        const golden_type *types[MATRICES];
+        const char *path = test_scratch(x->name);
+        static char report[8000];
+        golden_file f;
+        llm_error e;
+        llm_model *m;
+        llm_ctx *c;
+        llm_info info;
+        llm_stats_info s;
+        uint64_t bytes = 0, weights = 0;
+        double nmse;
+        for (k = 0; k < MATRICES; k++) types[k] = &golden_types[k < MATRICES - 2 ? x->layers[k % 3] : x->ends];
+        f = golden_llama(&shape, types, MATRICES, 77 + i);
+        CHECK(test_write(path, f.p, f.n));
+        free(f.p);
+        m = llm_load(path, NULL, &e);
+        c = llm_open(m, NULL, &e);
+        if (!CHECK(c != NULL)) { printf("  %s\n", e.text); continue; }
+        nmse = against_floats(m, &shape);
+        CHECK(nmse < 2e-3);
+        printf("  %s: NMSE %.1e against plain floats\n", x->name, nmse);
+        memset(&info, 0, sizeof info);
+        memset(&s, 0, sizeof s);
+        llm_model_info(m, &info);
+        llm_stats(c, &s);
+        for (k = 0; k < info.n_types; k++) { bytes += info.types[k].n_bytes; weights += info.types[k].n_weights; }
+        CHECK(bytes == info.weight_bytes && weights == info.n_params);
+        CHECK(golden_near(info.bits_per_weight, 8.0 * (double)bytes / (double)weights, 1e-9));
+        for (k = 0; k < info.n_types; k++) CHECK(x->promises_less == 0 || strcmp(info.types[k].name, "Q2_K"));
+        CHECK_TEXT(s.name_type, x->promised);
+        CHECK(llm_report(c, report, sizeof report) != LLM_FAILED);
+        CHECK(!x->promises_less || strstr(report, x->promised));         // said in so many words where it costs speed
+        llm_close(c);
+        llm_unload(m);
+        remove(path);
+    }
+}
+
 int main(void) {
     int i;
     if (!CHECK(guard_init(&file_room, SMALL_MOST))) return test_done();
@@ -662,6 +740,7 @@ int main(void) {
     swapped_header();
     wrong_shapes();
     vocabulary_beyond_rows();
+    other_than_the_name();
     guard_free(&file_room);
     return test_done();
 }
