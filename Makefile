@@ -84,6 +84,28 @@ coverage:
 bench: $(BUILD)/llm
 	$(BUILD)/llm bench "$(MODEL)" $(BENCH)
 
+# make fuzz: SECONDS of fuzzing for each target of FUZZ, by clang's libFuzzer. make fuzz-short: the committed inputs, and a bug planted for
+# each target, with any compiler. tests/fuzz/README.md tells what is fuzzed and what was found.
+FUZZ       = gguf tokenizer sampler chat cli api
+SECONDS    = 600
+FUZZ_FLAGS = -std=c99 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Wno-unused-function -DLLM_QUIET
+
+fuzz: fuzz-build
+	@for t in $(FUZZ); do sh tests/fuzz/run.sh $$t $(SECONDS) || exit 1; done
+	@sh tests/fuzz/table.sh add && sh tests/fuzz/table.sh
+
+fuzz-build: $(addprefix build/fuzz/,$(FUZZ))
+
+build/fuzz/%: tests/fuzz/fuzz_%.c $(wildcard tests/fuzz/*.h tests/*.h examples/*.[ch]) $(LIBRARY)
+	@mkdir -p build/fuzz
+	clang $(FUZZ_FLAGS) -I. -Itests $< -o $@.part -pthread
+	@mv $@.part $@
+
+fuzz-short:
+	@CC="$(CC)" sh tests/fuzz/short.sh
+
+.PHONY: fuzz fuzz-build fuzz-short
+
 amalgamate: $(BUILD)/single/llm.h
 
 $(BUILD)/single/llm.h: tools/amalgamate.sh $(LIBRARY)

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Corpora are kept as one archive per target. Usage:
-#   tests/fuzz/corpus.sh unpack TARGET FOLDER        nothing happens where there is none yet
+#   tests/fuzz/corpus.sh unpack TARGET FOLDER
 #   tests/fuzz/corpus.sh pack TARGET FOLDER          the same files give the same archive
 cd "$(dirname "$0")/../.." || exit 1
 archive=tests/fuzz/corpus/$2.tar.xz
 case $1 in
 unpack)
     mkdir -p "$3" || exit 1
-    [ ! -e $archive ] || tar -xJf $archive -C "$3"
+    tar -xJf $archive -C "$3"
     ;;
 pack)
     mkdir -p tests/fuzz/corpus

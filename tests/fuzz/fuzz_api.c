@@ -313,6 +313,7 @@ static void call_look(player *p, llm_ctx *c) {
     memset(s, 'z', sizeof s);
     s[0].struct_bytes = choose_below(&p->c, 256);
     n = s[0].struct_bytes ? s[0].struct_bytes : sizeof *s;
+    if (n < sizeof s[0].struct_bytes) n = sizeof s[0].struct_bytes;
     llm_stats(c, s);
     for (; n < sizeof s; n++) MUST(((const char *)s)[n] == 'z');
     must_begin_with(c, &b, b.n);

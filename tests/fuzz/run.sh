@@ -16,7 +16,7 @@ esac
 log=$fuzz/logs/$target-$seed.log
 {
     UBSAN_OPTIONS=print_stacktrace=1 $fuzz/$target $fuzz/work/$target -seed="$seed" -max_total_time="$seconds" -max_len=$length \
-        -rss_limit_mb=2048 -malloc_limit_mb=1200 -timeout=25 -artifact_prefix=$fuzz/found/$target- -print_final_stats=1 -verbosity=1
+        -rss_limit_mb=2048 -malloc_limit_mb=1200 -len_control=0 -timeout=25 -artifact_prefix=$fuzz/found/$target- -print_final_stats=1 -verbosity=1
     echo "exit code $?"
     times
 } > $log 2>&1
