@@ -889,35 +889,55 @@ static void *llm__alloc_zero(const llm__heap *h, uint64_t n, uint64_t each) {
 
 // A block that a load takes and a plan does without.
 static void llm__plan_block(const llm__heap *h, uint64_t bytes) {
-    if (h->plan) llm__bump_take(h->plan, bytes + LLM__HEAD);
+    if (h->plan && (bytes > SIZE_MAX || llm__bump_take(h->plan, bytes + LLM__HEAD) == LLM__NOWHERE)) h->plan->most = LLM__NOWHERE;
 }
-// A longer block that begins with the first `had` bytes of p, in its place. The last block of an arena grows where it is. NULL: no memory,
-// and p is as it was.
+// What one call takes and gives back before it returns lies behind this mark: all of that is room again, in whatever order it came back.
+static uint64_t llm__heap_mark(const llm__heap *h) {
+    const llm__buffer *b = h->a.alloc_fn == llm__buffer_alloc ? (const llm__buffer *)h->a.user : NULL;
+    return b ? b->bump.used : 0;
+}
+static void llm__heap_back_to(const llm__heap *h, uint64_t mark) {
+    llm__buffer *b = h->a.alloc_fn == llm__buffer_alloc ? (llm__buffer *)h->a.user : NULL;
+    if (b) b->bump.used = LLM__MIN(b->bump.used, mark);
+}
+
+// The last block of an arena grows where it is.
+static bool llm__stretch_here(const llm__heap *h, llm__buffer *arena, void *p, llm__block *b, uint64_t bytes) {
+    if (!llm__bump_is_last(&arena->bump, (uint64_t)((uint8_t *)b->base - arena->base), b->bytes)) return false;
+    if (!llm__bump_stretch(&arena->bump, b->bytes, bytes + LLM__HEAD)) return false;
+    if (h->n_allocs) ++*h->n_allocs;
+    if (h->n_bytes) *h->n_bytes += bytes + LLM__HEAD - b->bytes;
+    b->bytes = (size_t)bytes + LLM__HEAD;
+    memcpy((uint8_t *)p - LLM__HEAD, b, sizeof *b);
+    return true;
+}
+// A longer block that begins with the first `had` bytes of p, in its place. NULL: no memory, and p is as it was.
 static void *llm__lengthen(const llm__heap *h, void *p, uint64_t had, uint64_t bytes) {
     llm__buffer *arena = h->a.alloc_fn == llm__buffer_alloc ? (llm__buffer *)h->a.user : NULL;
-    llm__heap uncounted = *h;
+    llm__heap off_plan = *h;
     llm__block b = LLM__ZERO, c;
+    bool in_sums;
     void *q;
-    if (h->a.alloc_fn == llm__buffer_alloc && !arena) return llm__alloc_bytes(h, bytes);      // says no, and p may be a part of a block
-    if (p) memcpy(&b, (uint8_t *)p - LLM__HEAD, sizeof b);
-    if (p && arena && llm__bump_is_last(&arena->bump, (uint64_t)((uint8_t *)b.base - arena->base), b.bytes) && !h->plan) {
-        if (!llm__bump_stretch(&arena->bump, b.bytes, bytes + LLM__HEAD)) return NULL;
-        b.bytes = (size_t)bytes + LLM__HEAD;
-        memcpy((uint8_t *)p - LLM__HEAD, &b, sizeof b);
-        return p;
+    off_plan.plan = NULL;
+    if (!p || (h->a.alloc_fn == llm__buffer_alloc && !arena)) {       // the latter says no, and p may be a part of a block
+        q = llm__alloc_bytes(h, bytes);
+        return q;
     }
-    if (h->plan && b.planned && llm__bump_is_last(h->plan, b.plan_at, b.planned)) uncounted.plan = NULL;       // it stretches in the sums
-    q = llm__alloc_bytes(&uncounted, bytes);
+    if (bytes > SIZE_MAX - 2 * LLM__HEAD) return NULL;
+    memcpy(&b, (uint8_t *)p - LLM__HEAD, sizeof b);
+    if (arena && !h->plan && llm__stretch_here(h, arena, p, &b, bytes)) return p;
+    in_sums = h->plan && b.planned && llm__bump_is_last(h->plan, b.plan_at, b.planned);              // there it would grow where it is
+    q = llm__alloc_bytes(in_sums ? &off_plan : h, bytes);
     if (!q) return NULL;
-    if (p) memcpy(q, p, (size_t)had);
-    if (p && !uncounted.plan && h->plan) {
+    memcpy(q, p, (size_t)had);
+    if (in_sums) {
         memcpy(&c, (uint8_t *)q - LLM__HEAD, sizeof c);
         llm__bump_stretch(h->plan, b.planned, bytes + LLM__HEAD);
         c.plan_at = b.plan_at;
         c.planned = bytes + LLM__HEAD;
         memcpy((uint8_t *)q - LLM__HEAD, &c, sizeof c);
     }
-    llm__free(&uncounted, p);
+    llm__free(in_sums ? &off_plan : h, p);
     return q;
 }
 
@@ -931,7 +951,7 @@ static bool llm__grow(const llm__heap *h, void **p, size_t *cap, size_t need, si
     q = llm__mul(bigger, each, &bytes) ? llm__lengthen(h, *p, *cap * each, bytes) : NULL;
     if (!q && bigger > need && llm__heap_is_arena(h)) {
         bigger = need;
-        q = llm__lengthen(h, *p, *cap * each, (uint64_t)bigger * each);
+        q = llm__mul(bigger, each, &bytes) ? llm__lengthen(h, *p, *cap * each, bytes) : NULL;
     }
     if (!q) return false;
     *p = q;
@@ -13556,6 +13576,7 @@ static void llm__tok_all(llm__tok_work *w, llm__str text) {
 // needed; at most cap are written.
 static llm_result llm__tok_encode(const llm__vocab *v, const llm__heap *h, llm__str text, unsigned flags, const llm__span *plain,
                                   size_t n_plain, llm_token *out, size_t cap, size_t *n) {
+    const uint64_t mark = llm__heap_mark(h);
     llm__tok_work w;
     *n = 0;
     if (v->status != LLM_OK) return v->status;
@@ -13574,6 +13595,7 @@ static llm_result llm__tok_encode(const llm__vocab *v, const llm__heap *h, llm__
     llm__free(h, w.found.p);
     llm__free(h, w.cuts.p);
     llm__free(h, w.taken);
+    llm__heap_back_to(h, mark);
     if (w.failed) return LLM_NO_MEMORY;
     *n = w.n;
     return LLM_OK;
@@ -16226,6 +16248,7 @@ LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) {
 LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
                                    char *buf, size_t cap, llm_error *err) {
     llm__chat chat;
+    uint64_t mark;
     llm__prompt p;
     size_t length = LLM_FAILED;
     llm__ok(err);
@@ -16233,6 +16256,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
         llm__fail(err, LLM_BAD_ARG, "llm_render_chat: the model, the messages or the buffer is NULL");
         return LLM_FAILED;
     }
+    mark = llm__heap_mark(&m->heap);
     memset(&p, 0, sizeof p);
     if (llm__chat_pick(&chat, jinja, &m->gguf, &m->vocab, err) == LLM_OK
         && llm__chat_render(chat, &m->vocab, messages, n, flags, &m->heap, &p, err) == LLM_OK) {
@@ -16241,6 +16265,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
         if (length < cap) buf[length] = 0;
     }
     llm__prompt_free(&p, &m->heap);
+    llm__heap_back_to(&m->heap, mark);
     return length;
 }
 #else
@@ -16657,9 +16682,9 @@ static llm_result llm__plan_build(llm_model *m, const llm__source *src, const ll
     now = *bytes;
     for (i = 0; i < m->gguf.n_shards && m->gguf.mapping == LLM_MAP; i++)        // a mapped model has no copy of its directory
         now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
-    *bytes = now + sizeof(llm_ctx);
+    *bytes = now;
     *c = llm__ctx_make(m, wish, e);
-    return *c ? LLM_OK : e ? e->code : LLM_NO_MEMORY;
+    return *c ? LLM_OK : e->code;
 }
 static llm_result llm__plan_fill(llm_plan_info *p, llm_model *m, llm_ctx *c, const llm__source *src, const llm_model_desc *d,
                                  uint32_t n_batch, llm_error *e) {
@@ -16687,6 +16712,7 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
                                  llm_error *e) {
     llm__bump sums = LLM__ZERO;
     llm__heap heap = LLM__ZERO;
+    uint64_t mark;
     llm_error reason;
     llm_model *m;
     llm_ctx *c = NULL;
@@ -16696,14 +16722,16 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
     heap.a = d->allocator;
     heap.n_bytes = &p->model_bytes;
     heap.plan = &sums;
+    mark = llm__heap_mark(&heap);
     m = llm__model_make(&heap, d, e);
     if (!m) return e->code;
     r = llm__plan_build(m, src, d, &c, wish, &p->model_bytes, e);
-    p->arena_bytes = sums.most == LLM__NOWHERE ? 0 : sums.most + LLM__BUFFER_OWN;
+    p->arena_bytes = sums.most > SIZE_MAX - LLM__BUFFER_OWN ? 0 : sums.most + LLM__BUFFER_OWN;
     m->heap.n_bytes = NULL;
     if (r == LLM_OK) r = llm__plan_fill(p, m, c, src, d, llm__wished_batch(wish), e);
     if (c) llm__ctx_free(c);
     llm_unload(m);
+    llm__heap_back_to(&heap, mark);
     return r;
 }
 static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
@@ -17013,9 +17041,9 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
         if (!llm__tokens_add(h, &content, t->v, t->n)) r = llm__no_memory_for_text(c);
         else r = llm__append_text(c, &content, llm__str_n(p.text.p, end), p.plain, c->trust_content ? 0 : p.n_plain);
         *content_end = content.n;
+        llm__free(h, content.v);
     }
     if (r == LLM_OK) r = llm__append_text(c, t, llm__str_n(p.text.p, p.text.n), p.plain, c->trust_content ? 0 : p.n_plain);
-    llm__free(h, content.v);
     llm__free(h, m);
     llm__prompt_free(&p, h);
     return r;
@@ -17197,7 +17225,7 @@ LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
 
 // The first `keep` answered messages as tokens, with the prompt for an answer; where the content of the last of them ends.
 static llm_result llm__notes_as_tokens(llm_ctx *c, size_t keep, llm__tokens *t, size_t *end) {
-    t->n = 0;
+    memset(t, 0, sizeof *t);
     if (!llm__tokens_add(&c->work, t, c->base.v, c->base_settled)) return llm__no_memory_for_text(c);
     return llm__append_notes(c, t, keep, true, end);
 }
@@ -17210,6 +17238,7 @@ static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *
     while (low < high && r != LLM_NO_MEMORY) {
         const size_t middle = (low + high + 1) / 2;
         r = llm__notes_as_tokens(c, middle, &t, &end);              // a template may refuse half a conversation: then less of it
+        llm__free(&c->work, t.v);                                   // each time, so that an arena has all its room again
         if (r == LLM_OK && end <= n) low = middle;
         else high = middle - 1;
     }
@@ -17218,11 +17247,12 @@ static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *
     if (low && r != LLM_NO_MEMORY) {
         r = llm__notes_as_tokens(c, low, &t, &end);
         *fits = r == LLM_OK && n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
+        llm__free(&c->work, t.v);
     }
-    llm__free(&c->work, t.v);
     return r == LLM_NO_MEMORY ? r : LLM_OK;
 }
 static llm_result llm__rewind(llm_ctx *c, size_t n) {
+    llm__mark before;
     size_t keep = 0;
     bool fits = false;
     llm_result r;
@@ -17236,9 +17266,9 @@ static llm_result llm__rewind(llm_ctx *c, size_t n) {
         return LLM_OK;
     }
     if (!llm__tokens_reserve(&c->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
-    r = llm__settle_answer(c);
+    r = llm__before_input(c, false, &before);
     if (r == LLM_OK) r = llm__messages_until(c, n, &keep, &fits);
-    if (r != LLM_OK) return r;
+    if (r != LLM_OK) { llm__back_to(c, &before); return r; }
     if (n < c->past.n) c->has_logits = false;
     c->past.n = n;
     c->n_seen = LLM__MIN(c->n_seen, n);

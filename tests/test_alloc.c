@@ -371,6 +371,31 @@ static void every_call(void) {
     }
 }
 
+// A rewind that is refused within an answer leaves it as it was: it goes on, and what it says stands in the history all the same.
+static void rewind_within_an_answer(void) {
+    uint64_t want = 0;
+    long k;
+    int refused = 0;
+    SECTION("a refused rewind within an answer");
+    for (k = 0; k < 1000; k++) {                                         // 0: nobody tries to rewind
+        state s;
+        llm_result r = LLM_OK;
+        if (!CHECK(with_answer(&s) && llm_why(s.c) == LLM_STOP_LIMIT)) { close_state(&s); return; }
+        s.l.fail_at = s.l.calls + k;
+        if (k) r = llm_rewind(s.c, llm_past(s.c) - 2);
+        s.l.fail_at = 0;
+        if (r == LLM_OK && k) { close_state(&s); break; }
+        refused += r == LLM_NO_MEMORY;
+        take_up_pieces(&s, 100);
+        CHECK_EQ(llm_say(s.c, "user", "And then?"), LLM_OK);
+        take_up_pieces(&s, 100);
+        if (!k) want = s.digest;
+        CHECK(s.digest == want);
+        close_state(&s);
+    }
+    CHECK(refused > 2);
+}
+
 //------------------------------------------------------------------------------------------------------------------------------
 // Memory that stays away from the k-th request on: what is open can be closed, and works again when memory is back.
 
@@ -446,6 +471,7 @@ int main(void) {
     if (!CHECK(tiny_bytes != NULL)) return test_done();
     for (i = 0; i < 200; i++) many[i] = (llm_token)(i * 7 % 100 + 3);
     every_call();
+    rewind_within_an_answer();
     gone_for_good();
     budgets();
     free(tiny_bytes);

@@ -409,10 +409,104 @@ static void test_fills(const char *path) {
         for (n = 2000; n > 0 && llm_feed(p.c, text, n) != LLM_OK; n--) CHECK_EQ(llm_last_error(p.c)->code, LLM_CONTEXT_FULL);
         CHECK(n > 500);
         CHECK(llm_next(p.c, NULL) == NULL || llm_past(p.c) > 250);
-        CHECK(llm_past(p.c) >= 254);
+        CHECK(llm_why(p.c) != LLM_STOP_ERROR && llm_past(p.c) >= 254);
     }
     placed_close(&p);
     free(text);
+}
+// What a call takes and gives back leaves no hole, in whatever order it comes back: the arena stays as it was, however many calls there are.
+static void test_spare(const char *path) {
+    const llm_message question = { "user", "What is in the box?" };
+    const char text[] = "A   fox, an owl and 12 frogs <|im_end|> went down to the river.";
+    llm_model_desc d = LLM__ZERO;
+    llm_ctx_desc c = sizes(64, 8, LLM_KV_Q8_0);
+    llm_plan_info plan;
+    llm_error e;
+    llm_model *m;
+    llm_ctx *x;
+    llm_token t[100];
+    char out[200];
+    subject s;
+    field f;
+    size_t n, i;
+    uint64_t used;
+    if (!subject_open(&s, path)) return;
+    d.n_threads = 1;
+    CHECK_EQ(subject_plan(&s, MEMORY, d, &c, &plan, &e), LLM_OK);
+    f = field_make((size_t)plan.arena_bytes + 6000);
+    d.allocator = llm_arena(f.at, f.bytes);
+    m = subject_load(&s, MEMORY, d, &e);
+    if (CHECK(m != NULL)) {
+        used = bump_of(&d.allocator)->used;
+        for (i = 0; i < 1000; i++) {
+            n = llm_tokenize(m, text, sizeof text - 1, i % 2 ? (unsigned)LLM_PARSE_SPECIAL : 0u, t, 100);
+            if (!CHECK(n != LLM_FAILED && bump_of(&d.allocator)->used == used)) break;
+            n = llm_render_chat(m, NULL, &question, 1, LLM_GENERATION_PROMPT, out, sizeof out, &e);
+            if (!CHECK(n != LLM_FAILED && bump_of(&d.allocator)->used == used)) break;
+            if (i == 500) CHECK(subject_plan(&s, MEMORY, d, &c, &plan, &e) != LLM_OK || bump_of(&d.allocator)->used == used);
+        }
+        for (i = 0; i < 3; i++) {                                   // contexts come and go
+            x = llm_open(m, &c, &e);
+            CHECK(x != NULL);
+            CHECK(llm_tokenize(m, text, sizeof text - 1, 0, t, 100) != LLM_FAILED);
+            llm_close(x);
+            CHECK(bump_of(&d.allocator)->used == used);
+        }
+    }
+    llm_unload(m);
+    CHECK_EQ(bump_of(&d.allocator)->used, 0);
+    field_free(&f);
+    free(s.bytes);
+}
+// A long conversation of short messages is rewound to every place as it is with malloc: no message is lost for want of room.
+static size_t rewound(const subject *s, llm_model_desc d, const llm_ctx_desc *c, size_t back, record *r) {
+    llm_error e;
+    llm_model *m = subject_load(s, MEMORY, d, &e);
+    llm_ctx *x = llm_open(m, c, &e);
+    size_t notes = 0;
+    int i;
+    if (CHECK(x != NULL)) {
+        for (i = 0; i < 40; i++) {
+            CHECK_EQ(llm_say(x, "user", "Go on."), LLM_OK);
+            CHECK_EQ(llm_say(x, "assistant", "Yes?"), LLM_OK);
+        }
+        CHECK_EQ(llm_say(x, "user", "And?"), LLM_OK);
+        answer(x, r);
+        CHECK_EQ(llm_rewind(x, llm_past(x) - LLM__MIN(back, llm_past(x) - 1)), LLM_OK);
+        notes = x->n_notes;
+        CHECK_EQ(llm_say(x, "user", "So?"), LLM_OK);
+        answer(x, r);
+    }
+    llm_close(x);
+    llm_unload(m);
+    return notes;
+}
+static void test_rewinds(const char *path) {
+    static const size_t backs[] = { 1, 30, 101, 250, 400 };
+    llm_model_desc d = LLM__ZERO;
+    llm_ctx_desc c = sizes(1024, 16, LLM_KV_Q8_0);
+    llm_plan_info plan;
+    llm_error e;
+    subject s;
+    size_t i, most = 0;
+    if (!subject_open(&s, path)) return;
+    c.max_tokens = 6;
+    d.n_threads = 1;
+    CHECK_EQ(subject_plan(&s, MEMORY, d, &c, &plan, &e), LLM_OK);
+    for (i = 0; i < sizeof backs / sizeof *backs; i++) {
+        field f = field_make((size_t)plan.arena_bytes);
+        llm_model_desc in = d;
+        record want = { NULL, 0, 0 }, got = { NULL, 0, 0 };
+        size_t notes = rewound(&s, d, &c, backs[i], &want);
+        in.allocator = llm_arena(f.at, f.bytes);
+        CHECK_EQ(rewound(&s, in, &c, backs[i], &got), notes);
+        CHECK(got.n == want.n && memcmp(got.p, want.p, got.n) == 0);
+        if (notes > most) most = notes;
+        free(want.p); free(got.p);
+        field_free(&f);
+    }
+    CHECK(most > 40);                                                // messages were there to be kept
+    free(s.bytes);
 }
 static void test_settings(const char *path) {
     static const char *const nine[] = { "0123456789abcdef0123456789abcdef", "b", "c", "d", "e", "0123456789abcdef0123456789abcdeg", "g", "h",
@@ -673,6 +767,8 @@ int main(void) {
     test_limits(tiny);
     test_fills(tiny);
     test_settings(tiny);
+    test_spare(tiny);
+    test_rewinds(tiny);
     SECTION("anything");
     for (i = 0; i < 6; i++) test_anything(tiny, 70 + 37 * (uint32_t)i, 1500, 1 + (uint32_t)i);
     test_anything(test_data("gemma3-dense.gguf"), 200, 1500, 77);
