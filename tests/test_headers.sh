@@ -298,7 +298,7 @@ printf 'Tell me a story about a fox.\nagain\nagain\n' | "$dir/talk" $tiny > "$di
 check "talk answers three times, each time otherwise" [ "$(grep '^> .' "$dir/talk.out" | sort -u | wc -l)" -eq 3 ]
 # A cancel while nothing is computed ends the next answer before it begins; the one after that is whole.
 cancelled() {
-    rm -f "$dir/talk.in" && mkfifo "$dir/talk.in"
+    rm -f "$dir/talk.in" "$dir/talk.out" && mkfifo "$dir/talk.in"
     "$dir/talk" $tiny < "$dir/talk.in" > "$dir/talk.out" &
     talk=$!
     exec 3> "$dir/talk.in"

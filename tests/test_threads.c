@@ -6,7 +6,9 @@
 #include "test.h"
 #include "golden.h"
 #include "hostile.h"
+#include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define UNDER_TSAN 1
