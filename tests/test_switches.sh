@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
     llm_ctx_desc ctx_desc = LLM__ZERO;
     llm_info info = LLM__ZERO;
     llm_finding found[2];
+    llm_stats_info stats = LLM__ZERO;
     llm_error e;
     llm_model *m;
     llm_ctx *c;
@@ -60,6 +61,8 @@ int main(int argc, char **argv) {
     for (n = 0; n < info.n_vocab * sizeof(float); n++) hash = ((hash ^ p[n]) * 16777619u) & 0xffffffffu;
     printf("text %d %s\nlogits %08lx\nfindings %u report %u\n", (int)info.text_status, info.text_reason, hash,
            llm_findings(c, found, 2) > 0 ? 1u : 0u, llm_report(c, NULL, 0) > 0 ? 1u : 0u);
+    llm_stats(c, &stats);
+    printf("times %u\n", stats.load_ms > 0.0 || stats.prefill_ms > 0.0 || stats.decode_gb_s > 0.0 || stats.roofline_pct > 0.0 ? 1u : 0u);
     llm_close(c);
     llm_unload(m);
     return 0;
@@ -114,6 +117,8 @@ switch LLM_NO_BPE "no text" tiny
 switch LLM_NO_SPM "no text"
 switch LLM_SMALL refuses
 switch LLM_NO_STDLIB refuses
+check "LLM_NO_STDLIB: without a clock there are no times" grep -q '^times 0$' "$(of LLM_NO_STDLIB $tiny)"
+check "the whole library has times" grep -q '^times 1$' "$(of whole $tiny)"
 switch LLM_NO_CHAT refuses
 switch LLM_NO_DIAGNOSIS refuses
 check "LLM_NO_DIAGNOSIS finds and reports nothing" grep -q '^findings 0 report 0$' "$(of LLM_NO_DIAGNOSIS $tiny)"
