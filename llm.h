@@ -25,7 +25,7 @@
      - give the same logits and the same sampled tokens, bit for bit, on every CPU, with every thread count and for every
        way of splitting the input (llm_stats says so, or says why not)
      - pick kernels at run time (AVX2, AVX-VNNI, AVX-512 VNNI; NEON, dotprod, i8mm), so one plain -O2 binary is fast where it
-       can be and runs everywhere
+       can be and runs everywhere; in WebAssembly SIMD128, if it is compiled for that
 
    DOES NOT
      - print, exit, abort, read the environment, or keep state outside the objects it hands out
@@ -86,11 +86,12 @@
          machine.allocator = llm_arena(ram, (size_t)plan.arena_bytes);
          model = llm_load_memory(flash, n_flash, &machine, &err);      // the weights stay where they are
          ctx   = llm_open(model, &talk, &err);
-     plan.arena_bytes holds for the same file, loaded the same way with the same descs. With so many bytes, at any address, both calls
-     succeed; with one byte less one of them says LLM_NO_MEMORY. After llm_open the context asks for nothing more and no call on it
+     plan.arena_bytes holds for the same file, loaded the same way with the same descs; for a plan that is made earlier or elsewhere, give
+     n_threads, and LLM_MAP or LLM_READ. With so many bytes, at any address, both calls succeed; with one byte less one of them says
+     LLM_NO_MEMORY. The allocator goes into the desc as it is: wrapped into another one it is like any other, and nothing is reserved. After llm_open the context asks for nothing more and no call on it
      runs out of memory. Instead there are limits, which llm_say and llm_feed observe at once:
        - messages of 8 bytes for each position of n_ctx and 256 more, roles and a NUL for each text included, one message for each
-         four positions and four more; as many bytes of fed text; and all of it together no more than n_ctx tokens. What passes that
+         four positions and two more; as many bytes of fed text; and all of it together no more than n_ctx tokens. What passes that
          is LLM_CONTEXT_FULL, and all is as it was; a word of many hundred letters may be, too. An answer that is longer stays in the
          context as raw tokens.
        - llm_set_sampling takes settings that need no more than llm_open's, llm_set_stop strings that need no more than llm_open's or
@@ -98,7 +99,7 @@
      llm_tokenize and llm_render_chat work in what the buffer has beyond arena_bytes, if it has.
      A block that is given back makes room if it is the last one, and when none is left the buffer is as new: after llm_close another
      context may be opened, after llm_unload or a load that was refused another model loaded. Nothing needs a lock but the calls that
-     use the allocator: load, open, close, unload, tokenize and render must not run at the same time.
+     use the allocator: plan, load, open, close, unload, tokenize and render must not run at the same time.
 
    ERRORS
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
@@ -123,8 +124,9 @@
      LLM_NO_STDLIB       no C library and no system, for boards: only the headers that every compiler brings (stddef, stdint, stdarg,
                          stdbool), memcpy and its like are our own, llm_model_desc.allocator must be given (llm_arena
                          for one), and llm_model_desc.clock if times are wanted (without one they are 0). Has LLM_NO_STDIO, LLM_NO_MMAP and
-                         LLM_NO_THREADS in it. What is left undefined is arithmetic of the compiler's own library (libgcc). With
-                         -flto GCC loses sight of our memcpy and wants one from elsewhere: compile this file without
+                         LLM_NO_THREADS in it. What is left undefined is arithmetic of the compiler's own library (libgcc); compilers
+                         other than GCC and Clang may ask for a memcpy all the same, and so does GCC with -flto: compile this file
+                         without. On x86-64 the compiler's intrinsics want <stdlib.h>: add LLM_NO_SIMD where there is none
      LLM_NO_STDIO        no file access: only llm_load_memory and llm_load_reader
      LLM_NO_MMAP         files are read, never mapped
      LLM_NO_THREADS      everything on the calling thread (chosen by itself where the compiler has no atomics, such as tcc)

@@ -4,7 +4,7 @@
 //   config     compilers, CPUs, byte order: the only place that asks for them
 //   types      strings, byte access, checked arithmetic, fused multiply-add
 //   error      results, sentences, the log
-//   memory     the allocator, counted; arrays that grow; the measuring arena
+//   memory     the allocator, counted; arenas; arrays that grow; layouts
 //   platform   files, mapping, clock, threads, floating-point environment: the only operating system
 //   machine    what the system tells about cores, memory, heat and power
 //   pool       worker threads and the fork-join
@@ -321,8 +321,8 @@
 #include <avxvnniintrin.h>
 #endif
 #endif
-#elif LLM__X64 && !defined(__TINYC__)
-#include <xmmintrin.h>            // the control word
+#elif LLM__X64 && !defined(__TINYC__) && !defined(LLM_NO_STDLIB)      // it includes <stdlib.h>
+#include <xmmintrin.h>            // the square root
 #endif
 #if LLM__ARM64 && !defined(LLM_NO_SIMD) && !defined(__TINYC__)
 #include <arm_neon.h>
@@ -777,41 +777,46 @@ static bool llm__bump_stretch(llm__bump *b, uint64_t had, uint64_t bytes) {
     return true;
 }
 
-typedef struct llm__buffer { uint8_t *base; llm__bump bump; } llm__buffer;
+typedef struct llm__arena { uint8_t *base; llm__bump bump; } llm__arena;
 
-static void *llm__buffer_alloc(void *user, size_t bytes, size_t align) {
-    llm__buffer *b = (llm__buffer *)user;
+static void *llm__arena_alloc(void *user, size_t bytes, size_t align) {
+    llm__arena *b = (llm__arena *)user;
     const uint64_t at = b ? llm__bump_take(&b->bump, bytes) : LLM__NOWHERE;
     (void)align;                                                    // 64 at most
     return at == LLM__NOWHERE ? NULL : b->base + (size_t)at;
 }
-static void llm__buffer_free(void *user, void *p, size_t bytes) {
-    llm__buffer *b = (llm__buffer *)user;
+static void llm__arena_free(void *user, void *p, size_t bytes) {
+    llm__arena *b = (llm__arena *)user;
     if (p) llm__bump_give(&b->bump, (uint64_t)((uint8_t *)p - b->base), bytes);
 }
-// b NULL: always says no.
-static llm_allocator llm__buffer_on(llm__buffer *b, uint8_t *base, uint64_t room) {
+static llm_allocator llm__arena_on(llm__arena *b, uint8_t *base, uint64_t room) {          // base: aligned to 64
     llm_allocator a;
     a.user = b;
-    a.alloc_fn = llm__buffer_alloc;
-    a.free_fn = llm__buffer_free;
-    if (b) {
-        memset(b, 0, sizeof *b);
-        b->base = base;                                             // aligned to 64
-        b->bump.room = room;
-    }
+    a.alloc_fn = llm__arena_alloc;
+    a.free_fn = llm__arena_free;
+    memset(b, 0, sizeof *b);
+    b->base = base;
+    b->bump.room = room;
+    return a;
+}
+// Always says no.
+static llm_allocator llm__arena_none(void) {
+    llm_allocator a;
+    a.user = NULL;
+    a.alloc_fn = llm__arena_alloc;
+    a.free_fn = llm__arena_free;
     return a;
 }
 
 // The program's arena has its state at the beginning of the buffer and its blocks from the next line on.
-#define LLM__BUFFER_HEAD 64
-#define LLM__BUFFER_OWN (63 + LLM__BUFFER_HEAD)        // taken off, whatever the address: the room does not depend on where it lies
+#define LLM__ARENA_HEAD 64
+#define LLM__ARENA_OWN (63 + LLM__ARENA_HEAD)        // taken off, whatever the address: the room does not depend on where it lies
 
-static llm_allocator llm__buffer_in(void *buf, size_t bytes) {
+static llm_allocator llm__arena_in(void *buf, size_t bytes) {
     uint8_t *p;
-    if (!buf || bytes <= LLM__BUFFER_OWN) return llm__buffer_on(NULL, NULL, 0);
+    if (!buf || bytes <= LLM__ARENA_OWN) return llm__arena_none();
     p = (uint8_t *)buf + ((64 - ((uintptr_t)buf & 63)) & 63);
-    return llm__buffer_on((llm__buffer *)(void *)p, p + LLM__BUFFER_HEAD, bytes - LLM__BUFFER_OWN);
+    return llm__arena_on((llm__arena *)(void *)p, p + LLM__ARENA_HEAD, bytes - LLM__ARENA_OWN);
 }
 
 typedef struct llm__heap {
@@ -838,7 +843,7 @@ static void  llm__sys_free(void *p) { (void)p; }
 typedef struct llm__block { void *base; size_t bytes; uint64_t plan_at, planned; } llm__block;
 
 // Whether all that may ever be needed must be taken at once: from an arena, or where a plan is made for one.
-static bool llm__heap_is_arena(const llm__heap *h) { return h->plan || h->a.alloc_fn == llm__buffer_alloc; }
+static bool llm__heap_reserves(const llm__heap *h) { return h->plan || h->a.alloc_fn == llm__arena_alloc; }
 
 // malloc promises only 8 or 16: the block is moved up to the next cache line and remembers where it began.
 static void *llm__alloc_bytes(const llm__heap *h, uint64_t bytes) {
@@ -893,16 +898,16 @@ static void llm__plan_block(const llm__heap *h, uint64_t bytes) {
 }
 // What one call takes and gives back before it returns lies behind this mark: all of that is room again, in whatever order it came back.
 static uint64_t llm__heap_mark(const llm__heap *h) {
-    const llm__buffer *b = h->a.alloc_fn == llm__buffer_alloc ? (const llm__buffer *)h->a.user : NULL;
+    const llm__arena *b = h->a.alloc_fn == llm__arena_alloc ? (const llm__arena *)h->a.user : NULL;
     return b ? b->bump.used : 0;
 }
 static void llm__heap_back_to(const llm__heap *h, uint64_t mark) {
-    llm__buffer *b = h->a.alloc_fn == llm__buffer_alloc ? (llm__buffer *)h->a.user : NULL;
+    llm__arena *b = h->a.alloc_fn == llm__arena_alloc ? (llm__arena *)h->a.user : NULL;
     if (b) b->bump.used = LLM__MIN(b->bump.used, mark);
 }
 
 // The last block of an arena grows where it is.
-static bool llm__stretch_here(const llm__heap *h, llm__buffer *arena, void *p, llm__block *b, uint64_t bytes) {
+static bool llm__stretch_here(const llm__heap *h, llm__arena *arena, void *p, llm__block *b, uint64_t bytes) {
     if (!llm__bump_is_last(&arena->bump, (uint64_t)((uint8_t *)b->base - arena->base), b->bytes)) return false;
     if (!llm__bump_stretch(&arena->bump, b->bytes, bytes + LLM__HEAD)) return false;
     if (h->n_allocs) ++*h->n_allocs;
@@ -913,13 +918,13 @@ static bool llm__stretch_here(const llm__heap *h, llm__buffer *arena, void *p, l
 }
 // A longer block that begins with the first `had` bytes of p, in its place. NULL: no memory, and p is as it was.
 static void *llm__lengthen(const llm__heap *h, void *p, uint64_t had, uint64_t bytes) {
-    llm__buffer *arena = h->a.alloc_fn == llm__buffer_alloc ? (llm__buffer *)h->a.user : NULL;
+    llm__arena *arena = h->a.alloc_fn == llm__arena_alloc ? (llm__arena *)h->a.user : NULL;
     llm__heap off_plan = *h;
     llm__block b = LLM__ZERO, c;
     bool in_sums;
     void *q;
     off_plan.plan = NULL;
-    if (!p || (h->a.alloc_fn == llm__buffer_alloc && !arena)) {       // the latter says no, and p may be a part of a block
+    if (!p || (h->a.alloc_fn == llm__arena_alloc && !arena)) {       // the latter says no, and p may be a part of a block
         q = llm__alloc_bytes(h, bytes);
         return q;
     }
@@ -949,7 +954,7 @@ static bool llm__grow(const llm__heap *h, void **p, size_t *cap, size_t need, si
     if (need <= *cap) return true;
     while (bigger < need) bigger = bigger > SIZE_MAX / 2 ? need : bigger * 2;
     q = llm__mul(bigger, each, &bytes) ? llm__lengthen(h, *p, *cap * each, bytes) : NULL;
-    if (!q && bigger > need && llm__heap_is_arena(h)) {
+    if (!q && bigger > need && llm__heap_reserves(h)) {
         bigger = need;
         q = llm__mul(bigger, each, &bytes) ? llm__lengthen(h, *p, *cap * each, bytes) : NULL;
     }
@@ -985,9 +990,9 @@ static char *llm__copy_text(const llm__heap *h, llm__str s) {
 }
 
 // One list of carves measures (base NULL) and then lays out one allocation: it cannot disagree with itself.
-typedef struct llm__arena { uint8_t *base; uint64_t used; bool overflow; } llm__arena;
+typedef struct llm__layout { uint8_t *base; uint64_t used; bool overflow; } llm__layout;
 
-static void *llm__carve_bytes(llm__arena *a, uint64_t n, uint64_t each) {
+static void *llm__carve_bytes(llm__layout *a, uint64_t n, uint64_t each) {
     uint64_t bytes = 0, at = a->used;
     if (!llm__mul(n, each, &bytes) || bytes > SIZE_MAX / 2 || at > SIZE_MAX / 2 - bytes - 64) { a->overflow = true; return NULL; }
     a->used = (at + bytes + 63) & ~(uint64_t)63;
@@ -5386,7 +5391,7 @@ LLM__UNUSED static float llm__sqrt_exact(float x) {
     return llm__bits_f32(((uint32_t)((e - 25) / 2 + 150) << 23) + (uint32_t)root);
 }
 static float llm__sqrt(float x) {
-#if LLM__X64 && !defined(__TINYC__)
+#if LLM__X64 && !defined(__TINYC__) && (LLM__HAS_AVX2 || !defined(LLM_NO_STDLIB))
     return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 #elif LLM__ARM64 && !defined(LLM_NO_SIMD) && !defined(__TINYC__)
     return vget_lane_f32(vsqrt_f32(vdup_n_f32(x)), 0);
@@ -11036,7 +11041,7 @@ static uint64_t llm__kv_bytes_for(const llm__kv *kv, uint64_t n, uint32_t n_batc
     return bytes;
 }
 // All of it at once, for n positions: measures with a base of NULL, then lays out.
-static void llm__kv_layout(llm__kv *kv, llm__arena *a, size_t n, uint32_t n_batch) {
+static void llm__kv_layout(llm__kv *kv, llm__layout *a, size_t n, uint32_t n_batch) {
     uint32_t i;
     kv->reserved = true;
     kv->bytes = llm__kv_bytes_for(kv, n, n_batch);
@@ -11696,7 +11701,7 @@ typedef struct llm__state {            // what one context computes with
 
 #define LLM__SPLIT 16u                 // spans that are shared out at a time
 
-static void llm__carve_acts(llm__arena *a, llm__acts *x, uint64_t T, uint64_t n, bool floats) {
+static void llm__carve_acts(llm__layout *a, llm__acts *x, uint64_t T, uint64_t n, bool floats) {
     if (floats) x->f = LLM__CARVE(a, float, T * n);
     x->q = LLM__CARVE(a, int8_t, T * n);
     x->d = LLM__CARVE(a, float, T * (n / 32 + 1));
@@ -11717,7 +11722,7 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
     const uint64_t T = s->n_batch, heads = net->n_head, kv_heads = net->n_head_kv;
     const uint64_t spans = s->n_ctx > LLM__SPAN ? LLM__MIN(LLM__SPLIT, (s->n_ctx - 1) / LLM__SPAN + 1) : 0;   // one is never shared out
     const uint64_t nq = heads * net->dim_k, nk = kv_heads * net->dim_k, nv = kv_heads * net->dim_v, no = heads * net->dim_v;
-    llm__arena a = LLM__ZERO;
+    llm__layout a = LLM__ZERO;
     float *shared;
     uint32_t i;
     s->n_split = (uint32_t)spans;
@@ -14414,7 +14419,7 @@ static void llm__sampler_free(llm__sampler *s, const llm__heap *h) {
     memset(s, 0, sizeof *s);
 }
 // Only what these settings can need: plain greedy takes nothing.
-static void llm__sampler_layout(llm__sampler *s, llm__arena *a, llm_bias **bias) {
+static void llm__sampler_layout(llm__sampler *s, llm__layout *a, llm_bias **bias) {
     uint64_t n = s->n_vocab, if_modified = s->cfg.n_bias || llm__sampler_penalizes(&s->cfg) ? n : 0;
     uint64_t if_drawn = s->cfg.temperature > 0.0f ? n : 0, if_typical = llm__sampler_off(s->cfg.typical_p) ? 0 : if_drawn;
     uint64_t if_buckets = if_drawn ? (uint64_t)LLM__BUCKETS : 0;
@@ -14434,7 +14439,7 @@ static void llm__sampler_layout(llm__sampler *s, llm__arena *a, llm_bias **bias)
 // All or nothing. settings NULL = greedy.
 static llm_result llm__sampler_set(llm__sampler *s, const llm__heap *h, const llm_sampling *settings, uint32_t n_vocab, llm_error *e) {
     llm__sampler next;
-    llm__arena a;
+    llm__layout a;
     llm_bias *bias;
     bool keep;
     memset(&next, 0, sizeof next);
@@ -14447,13 +14452,13 @@ static llm_result llm__sampler_set(llm__sampler *s, const llm__heap *h, const ll
     memset(&a, 0, sizeof a);
     llm__sampler_layout(&next, &a, &bias);
     if (a.overflow) return llm__fail(e, LLM_NO_MEMORY, "no memory for sampling from %u tokens", n_vocab);
-    keep = s->block && llm__heap_is_arena(h) && a.used <= s->block_bytes;        // an arena has no other
+    keep = s->block && llm__heap_reserves(h) && a.used <= s->block_bytes;        // an arena has no other
     next.block_bytes = keep ? s->block_bytes : a.used;
     next.block = keep ? s->block : NULL;
     if (a.used) {
         if (!keep) next.block = llm__alloc_bytes(h, a.used);
         if (!next.block)
-            return llm__fail(e, LLM_NO_MEMORY, llm__heap_is_arena(h) ? "no memory for sampling: %U bytes for %u tokens; give llm_open the "
+            return llm__fail(e, LLM_NO_MEMORY, llm__heap_reserves(h) ? "no memory for sampling: %U bytes for %u tokens; give llm_open the "
                              "settings that take most" : "no memory for sampling: %U bytes for %u tokens", a.used, n_vocab);
         a.base = (uint8_t *)next.block;
         a.used = 0;
@@ -14740,7 +14745,7 @@ static uint32_t llm__stops_step(const llm__stop_one *s, uint32_t matched, char c
     while (matched && (matched == s->n || s->p[matched] != c)) matched = s->fallback[matched - 1];
     return s->p[matched] == c ? matched + 1 : 0;
 }
-static void llm__stops_layout(llm__stops *s, llm__arena *a, const char *const *stop) {
+static void llm__stops_layout(llm__stops *s, llm__layout *a, const char *const *stop) {
     uint32_t i, n = s->n;
     llm__stop_one *v = LLM__CARVE(a, llm__stop_one, n);
     for (i = 0; i < n; i++) {
@@ -14761,8 +14766,8 @@ static void llm__stops_layout(llm__stops *s, llm__arena *a, const char *const *s
 // All or nothing; copies.
 static llm_result llm__stops_set(llm__stops *s, const llm__heap *h, const char *const *stop, uint32_t n, llm_error *e) {
     llm__stops next;
-    llm__arena a;
-    const bool arena = llm__heap_is_arena(h), keep = arena && s->block;          // an arena has one block for them, from llm_open on
+    llm__layout a;
+    const bool arena = llm__heap_reserves(h), keep = arena && s->block;          // an arena has one block for them, from llm_open on
     uint32_t i;
     memset(&next, 0, sizeof next);
     memset(&a, 0, sizeof a);
@@ -15488,7 +15493,7 @@ static const llm__rule llm__rules[] = {
 static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__rules)]) {
     uint32_t i = 0;
 #define LLM__X(code, layer, kind, what, condition, factor, symptom, check, text, advice) \
-    factors[i++] = (condition) ? LLM__MAX(1.0, (double)(factor)) : 0.0;
+    factors[i++] = !(condition) ? 0.0 : (double)(factor) > 1.0 ? (double)(factor) : 1.0;            // NaN too is a factor of 1
     LLM__RULES(LLM__X)
 #undef LLM__X
 }
@@ -15548,7 +15553,6 @@ static void llm__facts_into(char *buf, size_t cap, const char *text, const llm_s
     llm__text_end(&t);
 }
 
-// By factor; equal factors in the order of suspicion.
 // The greatest factor that is left becomes a finding and is taken away. false: none is left.
 static bool llm__finding_take(const llm_stats_info *f, double factors[LLM__COUNT(llm__rules)], llm_finding *out) {
     const llm__rule *r;
@@ -15563,6 +15567,7 @@ static bool llm__finding_take(const llm_stats_info *f, double factors[LLM__COUNT
     factors[best] = 0.0;
     return true;
 }
+// By factor; equal factors in the order of suspicion.
 static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t cap) {
     double factors[LLM__COUNT(llm__rules)];
     size_t n = 0, i;
@@ -15861,7 +15866,7 @@ struct llm_ctx {
     llm__heap heap;                    // for what stays: the model's, and counted; with an arena one that refuses, once all is reserved
     llm__heap work;                    // for what is given back before anything is evaluated: the same, or an arena in the place of scratch
     llm__heap aside;                   // for what is given back before the call returns: the same, or an arena inside the reserve
-    llm__buffer work_buffer, aside_buffer;
+    llm__arena work_buffer, aside_buffer;
     void *reserve;                     // with an arena: all that the context may come to need
     bool reserved;
     uint64_t text_room;                // bytes of text that were reserved: for the messages, for what was fed, for an answer
@@ -15963,7 +15968,7 @@ static size_t llm__common_prefix(const llm__tokens *a, const llm__tokens *b) {
 
 // ---- about the library, and memory ----
 
-LLM__PUBLIC llm_allocator llm_arena(void *buf, size_t bytes) { return llm__buffer_in(buf, bytes); }
+LLM__PUBLIC llm_allocator llm_arena(void *buf, size_t bytes) { return llm__arena_in(buf, bytes); }
 
 LLM__PUBLIC uint32_t llm_version(void) { return LLM_VERSION_MAJOR << 16 | LLM_VERSION_MINOR << 8 | LLM_VERSION_PATCH; }
 
@@ -16014,6 +16019,7 @@ static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
         return llm__fail(e, LLM_BAD_ARG, "cores: %d is not a value of llm_cores", (int)d->cores);
     if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);
     if (d->cpu_share > 100) return llm__fail(e, LLM_BAD_ARG, "cpu_share: %u is no percentage", d->cpu_share);
+    if (d->cpu_share && !LLM__SYSTEM) return llm__fail(e, LLM_UNSUPPORTED, "cpu_share needs a system that can put a thread to sleep");
     if ((llm__f64_bits(d->host_gb_s) << 1 >> 53) >= 1023 + 30) return llm__fail(e, LLM_BAD_ARG, "host_gb_s is not a rate");
     if (d->mapping != LLM_MAP_AUTO && d->mapping != LLM_MAP && d->mapping != LLM_READ)
         return llm__fail(e, LLM_BAD_ARG, "mapping: %d is not a value of llm_mapping", (int)d->mapping);
@@ -16537,11 +16543,11 @@ static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
 // Text that an arena keeps for each position of n_ctx: for the messages, for what was fed, and for an answer. English takes 3 to 5.
 #define LLM__TEXT_PER_TOKEN 8u
 
-static void llm__carve_text(llm__arena *a, llm__string *s, uint64_t cap) {
+static void llm__carve_text(llm__layout *a, llm__string *s, uint64_t cap) {
     s->p = LLM__CARVE(a, char, cap);
     s->cap = (size_t)cap;
 }
-static void llm__carve_tokens(llm__arena *a, llm__tokens *t, size_t cap) {
+static void llm__carve_tokens(llm__layout *a, llm__tokens *t, size_t cap) {
     t->v = LLM__CARVE(a, llm_token, cap);
     t->cap = cap;
 }
@@ -16560,7 +16566,7 @@ static uint64_t llm__aside_bytes(const llm_ctx *c) {
     return 2 * llm__lines((uint64_t)c->n_ctx * sizeof(llm_token) + LLM__HEAD);
 }
 // The list of all that a context may come to need: measures with a base of NULL, then lays out.
-static void llm__ctx_layout(llm_ctx *c, llm__arena *a) {
+static void llm__ctx_layout(llm_ctx *c, llm__layout *a) {
     llm__state *s = &c->state;
     const llm__vocab *v = &c->model->vocab;
     const size_t n = LLM__MAX((size_t)c->n_ctx, (size_t)LLM__PAGE);
@@ -16572,7 +16578,7 @@ static void llm__ctx_layout(llm_ctx *c, llm__arena *a) {
     if (p) {
         s->scratch = p;
         llm__state_layout(s, p);
-        c->work.a = llm__buffer_on(&c->work_buffer, p, (uint64_t)((uint8_t *)s->logits[0] - p));
+        c->work.a = llm__arena_on(&c->work_buffer, p, (uint64_t)((uint8_t *)s->logits[0] - p));
     }
     llm__kv_layout(&s->kv, a, c->n_ctx, s->n_batch);
     llm__carve_tokens(a, &c->past, n);
@@ -16588,14 +16594,14 @@ static void llm__ctx_layout(llm_ctx *c, llm__arena *a) {
         c->notes = LLM__CARVE(a, llm__note, c->cap_notes);
     }
     p = LLM__CARVE(a, uint8_t, llm__aside_bytes(c));
-    if (p) c->aside.a = llm__buffer_on(&c->aside_buffer, p, llm__aside_bytes(c));
+    if (p) c->aside.a = llm__arena_on(&c->aside_buffer, p, llm__aside_bytes(c));
 }
 static llm_result llm__ctx_reserve(llm_ctx *c, llm_error *e) {
-    llm__arena a = LLM__ZERO;
+    llm__layout a = LLM__ZERO;
     c->reserved = true;
     c->text_room = (uint64_t)LLM__TEXT_PER_TOKEN * c->n_ctx + 256;
     c->work.n_allocs = NULL;
-    c->work.a = llm__buffer_on(NULL, NULL, 0);
+    c->work.a = llm__arena_none();
     c->aside = c->work;
     llm__ctx_layout(c, &a);
     if (a.overflow && c->heap.plan) { c->heap.plan->most = LLM__NOWHERE; return LLM_OK; }
@@ -16608,7 +16614,7 @@ static llm_result llm__ctx_reserve(llm_ctx *c, llm_error *e) {
     a.base = (uint8_t *)c->reserve;
     a.used = 0;
     llm__ctx_layout(c, &a);
-    c->heap.a = llm__buffer_on(NULL, NULL, 0);
+    c->heap.a = llm__arena_none();
     return LLM_OK;
 }
 
@@ -16629,7 +16635,7 @@ static llm_ctx *llm__ctx_make(llm_model *m, const llm_ctx_desc *d, llm_error *e)
     if (r == LLM_OK) r = llm__sampler_set(&c->sampler, &c->heap, &d->sampling, m->net.n_vocab, e);
     if (r == LLM_OK) r = llm__stops_set(&c->stops, &c->heap, d->stop, d->n_stop, e);
     if (r == LLM_OK) r = llm__open_chat(c, d->chat_template, e);
-    if (r == LLM_OK && llm__heap_is_arena(&c->heap)) r = llm__ctx_reserve(c, e);
+    if (r == LLM_OK && llm__heap_reserves(&c->heap)) r = llm__ctx_reserve(c, e);
     if (r == LLM_OK) return c;
     llm__ctx_free(c);
     return NULL;
@@ -16726,7 +16732,7 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
     m = llm__model_make(&heap, d, e);
     if (!m) return e->code;
     r = llm__plan_build(m, src, d, &c, wish, &p->model_bytes, e);
-    p->arena_bytes = sums.most > SIZE_MAX - LLM__BUFFER_OWN ? 0 : sums.most + LLM__BUFFER_OWN;
+    p->arena_bytes = sums.most > SIZE_MAX - LLM__ARENA_OWN ? 0 : sums.most + LLM__ARENA_OWN;
     m->heap.n_bytes = NULL;
     if (r == LLM_OK) r = llm__plan_fill(p, m, c, src, d, llm__wished_batch(wish), e);
     if (c) llm__ctx_free(c);

@@ -36,7 +36,7 @@ static void field_free(field *f) {
     CHECK(field_whole(f));
     free(f->all);
 }
-static const llm__bump *bump_of(const llm_allocator *a) { return &((const llm__buffer *)a->user)->bump; }
+static const llm__bump *bump_of(const llm_allocator *a) { return &((const llm__arena *)a->user)->bump; }
 
 //------------------------------------------------------------------------------------------------------------------------------
 // A model by one of three ways.
@@ -179,7 +179,7 @@ static void check_exact(const subject *s, way w, llm_model_desc d, const llm_ctx
     for (round = 0; round < 2; round++) {
         const unsigned long before = mallocs;
         record got = { NULL, 0, 0 };
-        llm__buffer state;
+        llm__arena state;
         llm_model *m;
         llm_ctx *ctx;
         uint64_t asked;
@@ -560,7 +560,7 @@ static void test_anything(const char *path, uint32_t n_ctx, unsigned steps, uint
     c.sampling.temperature = 3.0f;
     c.max_tokens = 7;
     if (placed_open(&p, path, &c)) {
-        llm__buffer state;
+        llm__arena state;
         memcpy(&state, p.m->heap.a.user, sizeof state);
         for (i = 0; i < steps; i++) {
             const uint32_t x = seed = seed * 1664525u + 1013904223u, what = x >> 28, n = x >> 8 & 511;

@@ -233,6 +233,11 @@ if has nm; then
     for bare in $c_compilers $cxx_compilers; do
         std="-std=c99"
         case $bare in *++) std="-x c++ -std=c++11" ;; esac
+        # nor any header but the compiler's own
+        own=$($bare -print-file-name=include)
+        case $bare in *clang*) own=$($bare -print-resource-dir)/include ;; esac
+        builds "$bare, without the C library's headers" $bare $std $warnings -fsyntax-only $CPPFLAGS -ffreestanding -nostdinc -isystem "$own" \
+            -DLLM_NO_STDLIB -DLLM_NO_SIMD -I. "$dir/with.c"
         builds "$bare, without the C library" $bare $std $warnings -O2 $CPPFLAGS -DLLM_NO_STDLIB -DLLM_NO_SIMD -I. -c "$dir/own.c" \
             -o "$dir/own.o"
         nm -u "$dir/own.o" | awk '{ print $NF }' | grep -vE '^(their_mem(move|cmp)|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$' > "$dir/needs"
