@@ -434,7 +434,7 @@ static void llm__text_bytes(llm__text *t, const char *s, size_t n) {
     if (t->n < t->cap) memcpy(t->p + t->n, s, LLM__MIN(n, t->cap - t->n));
     t->n += n;
 }
-// How many bytes the visible character at p has: 0 if it is a control (those of U+0080 too: a lone byte or two to some terminals) or no UTF-8.
+// How many bytes the visible character at p has; 0 if it is no UTF-8 or a control. Some terminals obey those of U+0080 .. U+009F too.
 static size_t llm__text_char(const uint8_t *p, size_t n) {
     const uint8_t lead = p[0];
     const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
@@ -10155,7 +10155,7 @@ static llm_result llm__net_bind(llm__net *net, const llm__heap *heap, const llm_
     llm__bind_ropes(&b);
     window = net->arch->period ? llm__bind_u32(&b, "attention.sliding_window", net->arch->window) : 0;
     window = LLM__MIN(window, 0x7fffffffu);
-    // A layer has tensors: a count that no file of this size can mean asks for no memory.
+    // Every layer has tensors, so a count beyond theirs asks for no memory.
     if (b.result == LLM_OK && net->n_layer > g->n_tensors)
         llm__bind_fail(&b, LLM_BAD_FILE, "key '%s.block_count' is %u, and the file has %u tensors", net->arch->name, net->n_layer,
                        g->n_tensors);
