@@ -5329,7 +5329,7 @@ typedef struct llm__vectors {
     void (*to_f16)(uint16_t *dst, const float *src, size_t n, uint64_t *n_saturated);     // adds to *n_saturated (may be NULL)
     void (*to_q8)(int8_t *q, uint16_t *d, const float *src, size_t n, uint64_t *n_saturated);     // N7; scale b goes to d[b * 64]
     void (*exp_weights)(uint64_t *w, const float *x, float max, size_t n);                // N10: exp(x - max) in units of 2^-32
-    float (*max)(const float *x, size_t n, bool *bad);   // bad: a NaN, a +inf, or nothing but -inf
+    float (*highest)(const float *x, size_t n, bool *bad);   // bad: a NaN, a +inf, or nothing but -inf
     void (*attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end);
     void (*attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q);        // the same bits; K and V are read once per 4
     void (*attend_merge)(llm__attn_part *into, const llm__attn_part *next, size_t n);
@@ -5342,7 +5342,7 @@ typedef struct llm__vectors {
 // All kernels of an instruction set, by name.
 #define LLM__VECTORS(X) \
     X(quantize) X(rmsnorm) X(add) X(add_scaled) X(scale) X(affine) X(glu) X(softcap) X(softmax) X(rope) X(to_f16) \
-    X(to_q8) X(exp_weights) X(max) X(attend_span) X(attend_group) X(attend_merge) X(attend_sink) X(attend_finish) \
+    X(to_q8) X(exp_weights) X(highest) X(attend_span) X(attend_group) X(attend_merge) X(attend_sink) X(attend_finish) \
     X(matmul_f32) X(matmul_f16) X(matmul_bf16) X(sweep)
 
 // Coefficients, chosen once: minimax polynomials (Remez, relative error), rounded to F32 one after the other, each time refitting
@@ -6569,7 +6569,7 @@ static LLM__VT void LLM__V(vec_softmax)(float *x, size_t n) {
     for (i = 0; i < n; i += 16) LLM__V(v_store_n)(x + i, LLM__V(v_div)(LLM__V(v_load_n)(x + i, n - i), acc), n - i);
 }
 
-static LLM__VT float LLM__V(vec_max)(const float *x, size_t n, bool *bad) {
+static LLM__VT float LLM__V(vec_highest)(const float *x, size_t n, bool *bad) {
     float m = LLM__V(highest)(x, n);
     bool found = false;
     size_t i;
@@ -7332,7 +7332,7 @@ static void llm__vec_softmax_scalar(float *x, size_t n) {
     const float l = llm__exp_sum_scalar(x, llm__highest_scalar(x, n), n);
     for (; n; n--, x++) *x = *x / l;
 }
-static float llm__vec_max_scalar(const float *x, size_t n, bool *bad) {
+static float llm__vec_highest_scalar(const float *x, size_t n, bool *bad) {
     const float m = llm__highest_scalar(x, n);
     size_t i;
     *bad = llm__f32_bits(m) == 0xff800000u;
@@ -11350,8 +11350,10 @@ static const float *llm__bind_divisors(llm__binder *b, const char *name) {
     const float *d = llm__bind_vector(b, -1, name, b->net->n_rot / 2, false);
     uint32_t i;
     for (i = 0; d && i < b->net->n_rot / 2; i++)
-        if (d[i] == 0.0f || !llm__f32_is_finite(d[i]))
+        if (d[i] == 0.0f || !llm__f32_is_finite(d[i])) {
             llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' holds a zero or something that is not a number", name);
+            break;
+        }
     return d;
 }
 
@@ -11641,7 +11643,7 @@ static llm_result llm__net_bind(llm__net *net, const llm__heap *heap, const llm_
     llm__bind_ropes(&b);
     window = net->arch->period ? llm__bind_u32(&b, "attention.sliding_window", net->arch->window) : 0;
     window = LLM__MIN(window, 0x7fffffffu);
-    // A layer has tensors: a count that no file of this size can mean asks for no memory.
+    // Every layer has tensors, so a count beyond theirs asks for no memory.
     if (b.result == LLM_OK && net->n_layer > g->n_tensors)
         llm__bind_fail(&b, LLM_BAD_FILE, "key '%s.block_count' is %u, and the file has %u tensors", net->arch->name, net->n_layer,
                        g->n_tensors);
@@ -12260,7 +12262,7 @@ static llm_result llm__fwd_batch(llm__state *s, const llm__eval *ev, size_t at, 
     for (il = 0; il < s->net->n_layer && !llm__run_cancelled(&pass.run); il++) llm__fwd_layer(&pass, il);
     if (pass.n_out && !llm__run_cancelled(&pass.run)) llm__head(&pass, logits);
     if (llm__run_cancelled(&pass.run)) return llm__fail(e, LLM_CANCELLED, "cancelled");
-    for (t = 0; t < pass.n_out && !bad; t++) (s->k->v.max)(logits + (size_t)t * s->net->n_vocab, s->net->n_vocab, &bad);
+    for (t = 0; t < pass.n_out && !bad; t++) s->k->v.highest(logits + (size_t)t * s->net->n_vocab, s->net->n_vocab, &bad);
     if (bad)
         return llm__fail(e, LLM_BAD_LOGITS, "the logits at position %U hold NaN or infinity; the model's weights are damaged",
                          (uint64_t)(pass.position + T - pass.n_out + t - 1));

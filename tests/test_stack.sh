@@ -72,6 +72,9 @@ inspect() {
         sh -c "! grep -q 'dynamic\$' '$dir/$name.frames'"
     awk -f "$dir/chains.awk" "$dir/$name.ci" > "$dir/$name.chains"
     sed "/^cycle/d; s/^/$name: /" "$dir/$name.chains"
+    # The least stack that a host may give a job (llm_parallel) has 16 KB.
+    deepest=$(sed -n 's/^deepest .*, \([0-9]*\) bytes$/\1/p' "$dir/$name.chains")
+    check "$name: what is called through a pointer needs less than 12 KB in all" [ "${deepest:-99999}" -lt 12288 ]
     check "$name: no function calls itself: $(grep '^cycle' "$dir/$name.chains" | head -n 2 | tr '\n' ';')" \
         sh -c "! grep -q '^cycle' '$dir/$name.chains' && grep -q '^llm_next: ' '$dir/$name.chains'"
 }

@@ -499,7 +499,7 @@ static void check_rope(const llm__vectors *v, buffers *b, size_t n) {
 }
 static void check_max(const llm__vectors *v, const float *x, size_t n) {
     bool bad = false, want_bad = false, any = false;
-    float m = -llm__bits_f32(0x7f800000u), got = v->max(x, n, &bad);
+    float m = -llm__bits_f32(0x7f800000u), got = v->highest(x, n, &bad);
     size_t i;
     for (i = 0; i < n; i++) {
         uint32_t u = llm__f32_bits(x[i]);
