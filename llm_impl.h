@@ -14695,9 +14695,9 @@ static llm_result llm__sampler_pick(llm__sampler *s, const llm__vectors *vec, co
     if (!n_vocab || n_vocab != s->n_vocab)
         return llm__fail(e, LLM_BAD_STATE, "the sampler was set up for %u tokens, not for %u", s->n_vocab, n_vocab);
     l = llm__sampler_modify(s, logits, history, n_history);
-    max = (vec->max)(l, n_vocab, &bad);
+    max = vec->highest(l, n_vocab, &bad);
     if (bad && l != logits) {
-        (void)(vec->max)(logits, n_vocab, &bad);
+        (void)vec->highest(logits, n_vocab, &bad);
         if (!bad) return llm__fail(e, LLM_BAD_LOGITS, "bias and penalties leave no token that can be picked, or make a logit infinite");
     }
     if (bad) return llm__fail(e, LLM_BAD_LOGITS, "the model produced NaN, infinite or only -infinite logits; its weights are damaged");
