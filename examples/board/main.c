@@ -107,12 +107,9 @@ int main(void) {
     model = llm_load_memory(board_model, n_flash, &machine, &err);
     if (!model) return fail(err.text);
     llm_model_info(model, &info);
-    // Before llm_open takes what is left: tokenizing wants some memory for the moment. It may leave gaps, so the model is loaded anew into
-    // an empty arena; nothing of the weights moves.
+    // Before llm_open takes what is left: tokenizing wants some memory for the moment.
     n_prompt = llm_tokenize(model, PROMPT, sizeof PROMPT - 1, LLM_ADD_SPECIAL | LLM_PARSE_SPECIAL, prompt, CONTEXT);
-    llm_unload(model);
     if (n_prompt > CONTEXT - ANSWER) return fail("the prompt is too long, or cannot be tokenized");
-    model = llm_load_memory(board_model, n_flash, &machine, &err);
     ctx = llm_open(model, &talk, &err);
     if (!ctx) return fail(err.text);
     code = answer(model, ctx, prompt, n_prompt, info.n_vocab, &r);
