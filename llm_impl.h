@@ -42,7 +42,8 @@
 #if defined(LLM__WHOLE) && !defined(LLM__PASS)
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>config   What the compiler and the CPU are. Nothing below asks the compiler or the CPU directly.
+// >>config   What the compiler and the CPU are. Nothing below asks the compiler or the CPU directly, but
+//            platform for the word that controls floats, and the end of the file, which gives back what is changed here.
 
 #if defined(__GNUC__) || defined(__clang__)
 #define LLM__GNUC 1
@@ -53,6 +54,22 @@
 #define LLM__MSVC 1
 #else
 #define LLM__MSVC 0
+#endif
+#if defined(__clang__)
+#define LLM__CLANG 1
+#else
+#define LLM__CLANG 0
+#endif
+#if defined(__clang__)
+#define LLM__COMPILER "clang " __clang_version__
+#elif defined(__TINYC__)
+#define LLM__COMPILER "tcc"
+#elif defined(__GNUC__)
+#define LLM__COMPILER "gcc " __VERSION__
+#elif defined(_MSC_VER)
+#define LLM__COMPILER "MSVC"
+#else
+#define LLM__COMPILER "an unknown compiler"
 #endif
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -429,7 +446,7 @@ LLM__OWN(int, memcmp, (const void *a, const void *b, size_t n)) {
     for (; n && *p == *q; n--) { p++; q++; LLM__STEP(); }
     return n ? (int)*p - (int)*q : 0;
 }
-#if defined(__clang__)                              // makes it of a memcmp that is compared with 0
+#if LLM__CLANG                                      // makes it of a memcmp that is compared with 0
 LLM__OWN(int, bcmp, (const void *a, const void *b, size_t n)) { return llm__memcmp(a, b, n); }
 #endif
 LLM__OWN(size_t, strlen, (const char *s)) {
@@ -15137,20 +15154,10 @@ static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *c
 // >>facts    What the rules judge is llm_stats_info. Here stand the parts of it that come from the build, the file's name, the machine and
 //            the clock; the rest is filled in where the conversation is (public).
 
-#if defined(__clang__)
-#define LLM__COMPILER "clang " __clang_version__
-#elif defined(__TINYC__)
-#define LLM__COMPILER "tcc"
-#elif defined(__GNUC__)
-#define LLM__COMPILER "gcc " __VERSION__
-#elif defined(_MSC_VER)
-#define LLM__COMPILER "MSVC"
-#else
-#define LLM__COMPILER "an unknown compiler"
-#endif
 static const char *llm__isas_compiled(void) {
     return LLM__HAS_AVX512 ? "scalar, AVX2, AVX-VNNI, AVX-512 VNNI" : LLM__HAS_AVX_VNNI ? "scalar, AVX2, AVX-VNNI"
-         : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm" : "scalar";
+         : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm"
+         : LLM__HAS_WASM128 ? "scalar, WASM SIMD128" : "scalar";
 }
 static void llm__facts_build(llm_stats_info *f) {
     const llm__cpu cpu = llm__cpu_detect();
