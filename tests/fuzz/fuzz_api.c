@@ -255,7 +255,7 @@ static void call_next(player *p, llm_ctx *c) {
     uint32_t left = 1 + choose_below(&p->c, 12);
     while (left--) {
         const before b = past_of(c);
-        const int fresh = c->fresh;
+        const int fresh = c->fresh, again = !fresh && llm_why(c) == LLM_STOP_ERROR;      // then another call may have cleared the sentence
         size_t n = 77;
         const char *piece = llm_next(c, &n);
         const llm_stop why = llm_why(c);
@@ -264,7 +264,7 @@ static void call_next(player *p, llm_ctx *c) {
         note_number(p, (uint64_t)why);
         if (why == LLM_STOP_ERROR && fresh) MUST(llm_past(c) == b.n);
         if (why == LLM_STOP_ERROR || !fresh) must_begin_with(c, &b, b.n);
-        if (why == LLM_STOP_ERROR) must_be_error(llm_last_error(c), 1);
+        if (why == LLM_STOP_ERROR && !again) must_be_error(llm_last_error(c), 1);
         must_be_consistent(p, c, piece ? LLM_OK : why == LLM_STOP_ERROR || why == LLM_STOP_CANCEL ? llm_last_error(c)->code : LLM_OK);
         if (!piece) break;
     }

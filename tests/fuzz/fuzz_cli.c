@@ -108,6 +108,12 @@ static llm_result cli_probe(llm_ctx *c, uint32_t ms, double *gb_s) { (void)ms; r
 
 // ---- what must hold
 
+// Put there in one step: another process may have the file of that name mapped.
+static void put_file(const char *name, const void *bytes, size_t n) {
+    char part[64];
+    sprintf(part, "%s/%ld.part", cli_folder, (long)getpid());
+    MUST(test_write(part, bytes, n) && rename(part, cli_path(name)) == 0);
+}
 // Models of three families and none, and what is no model.
 static void make_files(void) {
     static const uint32_t numbers[] = { 0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 17, 20 };
@@ -119,8 +125,8 @@ static void make_files(void) {
     for (i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         unsigned char *bytes = small_model(numbers[i], &n);
         sprintf(name, "m%u", (unsigned)i);
-        MUST(test_write(cli_path(name), bytes, n));
-        if (i == 0) MUST(test_write(cli_path("cut"), bytes, n - 100));
+        put_file(name, bytes, n);
+        if (i == 0) put_file("cut", bytes, n - 100);
         free(bytes);
     }
 }

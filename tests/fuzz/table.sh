@@ -2,8 +2,8 @@
 # The record of fuzzing. Usage:
 #   tests/fuzz/table.sh add       takes the sittings in build/fuzz/logs into tests/fuzz/sittings.tsv, each once
 #   tests/fuzz/table.sh           prints the sums as the table of README.md
-# A line of the record: target, seed, exit code (77: an input failed and ended the sitting), executions, CPU seconds (user), and edges and
-# features at its end, as libFuzzer counts them.
+# A line of the record: target, seed, exit code (not 0: an input failed and ended the sitting), executions, CPU seconds (user), and edges
+# and features at its end, as libFuzzer counts them. The CPU time of a sitting that an input ended is not summed: it holds the symbolizer's.
 cd "$(dirname "$0")/../.." || exit 1
 record=tests/fuzz/sittings.tsv
 if [ "$1" = add ]; then
@@ -25,7 +25,7 @@ if [ "$1" = add ]; then
 fi
 awk -F '\t' '
     NR == 1 { next }
-    { n[$1]++; runs[$1] += $4; cpu[$1] += $5; seed[$1] = seed[$1] ? seed[$1] : $2; failed[$1] += $3 != 0
+    { n[$1]++; runs[$1] += $4; cpu[$1] += $3 == 0 ? $5 : 0; seed[$1] = seed[$1] ? seed[$1] : $2; failed[$1] += $3 != 0
       if ($6 > cov[$1]) cov[$1] = $6; if ($7 > ft[$1]) ft[$1] = $7 }
     END {
         print "| target | sittings | ended by a failure | executions | CPU s | first seed | edges | features |\n|---|---|---|---|---|---|---|---|"
