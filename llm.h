@@ -86,10 +86,11 @@
          machine.allocator = llm_arena(ram, (size_t)plan.arena_bytes);
          model = llm_load_memory(flash, n_flash, &machine, &err);      // the weights stay where they are
          ctx   = llm_open(model, &talk, &err);
-     plan.arena_bytes holds for the same file, loaded the same way with the same descs; for a plan that is made earlier or elsewhere, give
-     n_threads, and LLM_MAP or LLM_READ. With so many bytes, at any address, both calls succeed; with one byte less one of them says
-     LLM_NO_MEMORY. The allocator goes into the desc as it is: wrapped into another one it is like any other, and nothing is reserved. After llm_open the context asks for nothing more and no call on it
-     runs out of memory. Instead there are limits, which llm_say and llm_feed observe at once:
+     plan.arena_bytes holds for the same file, loaded the same way with the same descs; for a plan that is made earlier or elsewhere,
+     give n_threads, and LLM_MAP or LLM_READ. With so many bytes, at any address, both calls succeed; with one byte less one of them
+     says LLM_NO_MEMORY. The allocator goes into the desc as it is: wrapped into another one it is like any other, and nothing is
+     reserved. After llm_open the context asks for nothing more and no call on it runs out of memory. Instead there are limits, which
+     llm_say and llm_feed observe at once:
        - messages of 8 bytes for each position of n_ctx and 256 more, roles and a NUL for each text included, one message for each
          four positions and two more; as many bytes of fed text; and all of it together no more than n_ctx tokens. What passes that
          is LLM_CONTEXT_FULL, and all is as it was; a word of many hundred letters may be, too. An answer that is longer stays in the
