@@ -337,6 +337,21 @@ static void args_plan_reader(void) {
     CHECK(llm_plan_reader(&r, NULL, NULL, &p, &e) < LLM_OK);
     CHECK_EQ(llm_plan_reader(&r, NULL, NULL, NULL, NULL), LLM_BAD_ARG);
 }
+static void args_arena(void) {
+    static unsigned char few[300];
+    static const size_t sizes[] = { 0, 1, 63, 127, 128, 300 };
+    size_t i;
+    for (i = 0; i <= sizeof sizes / sizeof *sizes; i++) {
+        llm_model_desc d;
+        memset(&d, 0, sizeof d);
+        d.n_threads = 1;
+        d.allocator = i ? llm_arena(few, sizes[i - 1]) : llm_arena(NULL, SIZE_MAX);
+        CHECK(d.allocator.alloc_fn && d.allocator.free_fn);
+        CHECK(!d.allocator.alloc_fn(d.allocator.user, SIZE_MAX, 64) && !d.allocator.alloc_fn(d.allocator.user, SIZE_MAX - 63, 1));
+        d.allocator.free_fn(d.allocator.user, NULL, 0);
+        CHECK(!llm_load_memory(file_bytes, file_n, &d, &e) && e.code == LLM_NO_MEMORY && one_sentence(&e));
+    }
+}
 static void args_version(void) { CHECK(llm_version() > 0); }
 static void args_result_text(void) {
     static const int codes[] = { -99, 99, 0x7fffffff, -0x7fffffff - 1 };
@@ -352,7 +367,7 @@ static const struct { const char *function; void (*run)(void); } rows[] = {
     ROW(set_max_tokens), ROW(say), ROW(feed), ROW(next), ROW(why), ROW(cancel), ROW(last_error), ROW(eval), ROW(eval_all), ROW(logits), ROW(sample),
     ROW(past), ROW(rewind), ROW(trim), ROW(tokenize), ROW(detokenize), ROW(special_token), ROW(is_eog), ROW(render_chat), ROW(type_bytes),
     ROW(dequantize), ROW(stats), ROW(probe), ROW(findings), ROW(findings_plan), ROW(report), ROW(plan), ROW(plan_memory), ROW(plan_reader),
-    ROW(version), ROW(result_text), ROW(isa_name), ROW(isa_usable)
+    ROW(arena), ROW(version), ROW(result_text), ROW(isa_name), ROW(isa_usable)
 };
 static void every_function(void) {
     char text[4096];

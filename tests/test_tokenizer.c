@@ -396,6 +396,7 @@ static void check_words(subject *s, uint32_t seed) {
             n += k;
         }
         count = encode(s, text, n, 0);
+        if (!CHECK(count <= MAX_TOKENS)) return;
         memcpy(words, tokens, count * sizeof *words);
         memset(s->v.joints, 0xff, sizeof joints);
         if (!CHECK(encode(s, text, n, 0) == count && memcmp(words, tokens, count * sizeof *words) == 0)) return;
