@@ -120,7 +120,9 @@
 
    MACROS, to be defined where LLM_IMPLEMENTATION is (LLM_API and LLM_STATIC: everywhere)
      LLM_STATIC          every function static: nothing is exported, several copies may live in one program
-     LLM_API             what stands before each public function                     (default: extern, "C" in C++)
+     LLM_API             what stands before each public function                     (default: extern, "C" in C++). A library that
+                         is compiled with -fvisibility=hidden then exports nothing of it, which is right where the library only uses
+                         it; to pass it on: extern __attribute__((visibility("default"))), or extern __declspec(dllexport)
      LLM_MALLOC(bytes), LLM_FREE(p)   instead of malloc and free; both or neither. llm_model_desc.allocator goes before them
      LLM_NO_STDLIB       no C library and no system, for boards: only the headers that every compiler brings (stddef, stdint, stdarg,
                          stdbool), memcpy and its like are our own, llm_model_desc.allocator must be given (llm_arena

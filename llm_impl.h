@@ -1607,7 +1607,7 @@ typedef struct llm__os_file { int fd; uint64_t size, stamp; bool opened; } llm__
 #define LLM__MMAP   mmap64
 #else
 #define LLM__PREAD  pread
-#define LLM__LSEEK  lseek
+#define LLM__LSEEK  (lseek)           // brackets, because WASI's library has a macro of that name, with statements in it
 #define LLM__MMAP   mmap
 #endif
 #if LLM__APPLE

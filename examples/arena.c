@@ -1,7 +1,8 @@
 // arena.c - a model inside one static buffer: nothing is allocated, and after llm_open nothing can run out of memory.
 //
 //     cc -O2 -std=c99 -I. examples/arena.c -o arena -pthread && ./arena [MODEL.gguf [BYTES]]
-#define LLM_NO_STDLIB                  // the library has no malloc in this program
+#define LLM_MALLOC(bytes) ((void)(bytes), (void *)0)               // the library has no malloc in this program
+#define LLM_FREE(p)       ((void)(p))
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include <stdio.h>
@@ -14,9 +15,9 @@ static int fail(const char *text) { fprintf(stderr, "%s\n", text); return 1; }
 int main(int argc, char **argv) {
     const char *path = argc > 1 ? argv[1] : "examples/tiny/tiny.gguf", *piece;
     size_t have = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : sizeof ram;
-    llm_model_desc machine = {0};
-    llm_ctx_desc talk = {0};
-    llm_plan_info plan = {0};
+    static llm_model_desc machine;     // zeros: the defaults
+    static llm_ctx_desc talk;
+    static llm_plan_info plan;
     llm_error err;
     llm_model *model;
     llm_ctx *ctx;

@@ -223,7 +223,8 @@ static void outcome_write(FILE *f, const outcome *r, const llm_finding *findings
     fputs("}\n", f);
 }
 
-// What outcome_write wrote, in another process.
+#if !defined(_WIN32)
+// What outcome_write wrote, in another process. (On Windows there is none.)
 static void outcome_read(outcome *r, const text *line) {
     json j;
     json_at i, all;
@@ -249,6 +250,7 @@ static void outcome_read(outcome *r, const text *line) {
     }
     json_free(&j);
 }
+#endif
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>probe-run   One experiment. Short where the machine is fast, and never more than it needs where a token takes seconds.
@@ -896,13 +898,18 @@ static int cache_drop(const char *path, char *why, size_t cap) {
     return 0;
 }
 #else
+#if defined(__linux__)
+typedef unsigned char cache_page;
+#else
+typedef char cache_page;                           // mincore of the BSDs
+#endif
 static double cache_resident_pct(int file, size_t bytes) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (bytes + page - 1) / page;
-    unsigned char *in = (unsigned char *)room_for(n, 1);
+    cache_page *in = (cache_page *)room_for(n, 1);
     void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
     size_t i, resident = n;
     if (map != MAP_FAILED && mincore(map, bytes, in) == 0)
-        for (i = resident = 0; i < n; i++) resident += in[i] & 1;
+        for (i = resident = 0; i < n; i++) resident += (size_t)(in[i] & 1);
     if (map != MAP_FAILED) munmap(map, bytes);
     free(in);
     return 100.0 * (double)resident / (double)n;

