@@ -3,7 +3,7 @@
 # Android: clang makes code for its triple over musl's headers, with the calls that Android 5.0 lacks poisoned; what the object asks for must
 # stand in tests/bionic.txt at a level of 21 or below; a library out of it exports what LLM_API says, on pages of 16 KB; and that
 # object, linked with musl, tells its story under qemu. It proves calls, names, visibility and alignment; not Android's own headers, nor its linker.
-# LONG=1: llm.c for every system, optimised; Zig's aarch64-linux-musl, aarch64-freebsd and aarch64-windows. Zig builds a system's libraries
+# LONG=1: llm.c for every system, optimised; Zig's aarch64-linux-musl, aarch64-freebsd and aarch64-windows; Android on x86. Zig builds a system's libraries
 # at their first use, a minute of CPU for each, and keeps them (~/.cache/zig).
 . tests/test.sh
 dir=$TEST_SCRATCH/systems
@@ -47,11 +47,11 @@ same() {
 }
 mach_o() { check "$1 is Mach-O for CPU $2" sh -c "od -An -tx1 -N8 '$dir/$1' | tr -d ' \n' | grep -qx 'cffaedfe$2'"; }
 
-# -- Zig. Short: hello.c for each, llm.c for one of those that cannot run.
+# -- Zig. Short: hello.c where one run tells all, llm.c for two of those that cannot run.
 zig x86_64-linux-musl musl -O0 examples/hello.c && same musl "$dir/musl" $tiny
 zig aarch64-macos mac-arm64 -O0 examples/llm.c && mach_o mac-arm64 0c000001
 zig x86_64-macos mac-x64 -O0 examples/hello.c && mach_o mac-x64 07000001
-zig x86_64-freebsd freebsd -O0 examples/hello.c && check "and wants FreeBSD's loader" grep -q /libexec/ld-elf.so.1 "$dir/freebsd"
+zig x86_64-freebsd freebsd -O0 examples/llm.c && check "and wants FreeBSD's loader" grep -q /libexec/ld-elf.so.1 "$dir/freebsd"
 if zig wasm32-wasi wasi.wasm -O0 examples/hello.c; then
     if has node; then
         cat > "$dir/wasi.mjs" <<'END'
@@ -100,14 +100,16 @@ android() {
     clang --target=$triple -std=c99 $strict -fPIC -fvisibility=hidden -nostdlibinc $include -include "$dir/android.h" -I. -c "$@"
 }
 arm64() { android aarch64-linux-android21 aarch64-linux-musl aarch64-linux-any "$@"; }
+x64() { android x86_64-linux-android21 x86_64-linux-musl x86-linux-any "$@"; }
+x86() { android i686-linux-android21 x86-linux-musl x86-linux-any "$@"; }
 arm() { android armv7a-linux-androideabi21 arm-linux-musl arm-linux-any "$@"; }
 # What OBJECT asks for and Android 5.0 lacks. Musl's headers have their own name of errno and, with 32 bits, of calls that tell a time;
-# __aeabi_ and the like are the compiler's.
+# __aeabi_, __udivdi3 and the like are the compiler's.
 lacking() {
     nm -u "$1" | awk 'NR == FNR { if (/^[0-9]/ && $1 <= 21) has[$2] = 1; next }
         { name = $2 }
         name ~ /^__.*64$/ { sub(/_time64$|64$/, "", name); sub(/^__/, "", name) }
-        name !~ /^__errno_location$|^__aeabi_/ && !(name in has) { printf "%s ", $2 }' tests/bionic.txt -
+        name !~ /^__errno_location$|^__aeabi_|^__u?(div|mod)di3$|^_GLOBAL_OFFSET_TABLE_$/ && !(name in has) { printf "%s ", $2 }' tests/bionic.txt -
 }
 for o in -O0 ${LONG:+-O2}; do
     makes "Android, ARM64, $o" arm64 $o '-DLLM_API=extern __attribute__((visibility("default")))' "$dir/with.c" -o "$dir/arm64.o"
@@ -116,6 +118,10 @@ for o in -O0 ${LONG:+-O2}; do
         check "$object.o asks for something" sh -c "nm -u '$dir/$object.o' | grep -q ' pread64$'"
         check "$object.o asks for nothing that Android 5.0 lacks: $(lacking "$dir/$object.o")" [ -z "$(lacking "$dir/$object.o")" ]
     done
+done
+for object in ${LONG:+x64 x86}; do
+    makes "Android, $object, -O2" $object -O2 "$dir/with.c" -o "$dir/$object.o"
+    check "$object.o asks for nothing that Android 5.0 lacks: $(lacking "$dir/$object.o")" [ -z "$(lacking "$dir/$object.o")" ]
 done
 # Both nets hold what they are for.
 check "a call of a later Android does not compile" sh -c '! "$@" 2> "$0" && grep -q "poisoned identifier" "$0" && grep -q posix_madvise "$0"' "$dir/err" \
@@ -140,7 +146,8 @@ for lib in arm64 arm; do
 done
 if has x86_64-w64-mingw32-gcc; then
     makes "a DLL" x86_64-w64-mingw32-gcc -std=c99 $strict -O0 -DLLM_DEBUG -I. '-DLLM_API=extern __declspec(dllexport)' -shared "$dir/with.c" -o "$dir/llm.dll"
-    x86_64-w64-mingw32-objdump -p "$dir/llm.dll" | awk '/Ordinal\/Name Pointer/ { on = 1; next } on && NF == 0 { exit } on { print $NF }' | sort > "$dir/shown.txt"
+    x86_64-w64-mingw32-objdump -p "$dir/llm.dll" |
+        awk '/Ordinal\/Name Pointer/ { on = 1; next } on && NF == 0 { exit } on { print $NF }' | sort > "$dir/shown.txt"
     check "a DLL with LLM_API likewise" cmp "$dir/api.txt" "$dir/shown.txt"
 fi
 
