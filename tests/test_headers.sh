@@ -238,7 +238,7 @@ if has nm; then
         case $bare in *clang*) own=$($bare -print-resource-dir)/include ;; esac
         builds "$bare, without the C library's headers" $bare $std $warnings -fsyntax-only $CPPFLAGS -ffreestanding -nostdinc -isystem "$own" \
             -DLLM_NO_STDLIB -DLLM_NO_SIMD -I. "$dir/with.c"
-        builds "$bare, without the C library" $bare $std $warnings -O2 $CPPFLAGS -DLLM_NO_STDLIB -DLLM_NO_SIMD -I. -c "$dir/own.c" \
+        builds "$bare, without the C library" $bare $std $warnings -O1 $CPPFLAGS -DLLM_NO_STDLIB -DLLM_NO_SIMD -I. -c "$dir/own.c" \
             -o "$dir/own.o"
         nm -u "$dir/own.o" | awk '{ print $NF }' | grep -vE '^(their_mem(move|cmp)|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$' > "$dir/needs"
         check "$bare, LLM_NO_STDLIB: nothing is needed: $(tr '\n' ' ' < "$dir/needs")" [ ! -s "$dir/needs" ]
@@ -253,10 +253,10 @@ if has nm; then
             check "test_shim.c can make $symbol fail" grep -q "^#define $symbol(" tests/test_shim.c
         done
     fi
-    $cc -std=c99 -O2 $CPPFLAGS -DLLM_STATIC -I. -c "$dir/with.c" -o "$dir/static.o" 2> /dev/null
+    $cc -std=c99 -O0 $CPPFLAGS -DLLM_STATIC -DLLM_DEBUG -I. -c "$dir/with.c" -o "$dir/static.o" 2> /dev/null
     check "LLM_STATIC exports nothing" [ -z "$(nm -g --defined-only "$dir/static.o")" ]
     # Writable data of the file itself would be state outside the objects. Without -fPIC, tables of pointers are read-only as well.
-    $cc -std=c99 -O2 -fno-pic -fno-pie $CPPFLAGS -I. -c "$dir/with.c" -o "$dir/fixed.o"
+    $cc -std=c99 -O0 -DLLM_DEBUG -fno-pic -fno-pie $CPPFLAGS -I. -c "$dir/with.c" -o "$dir/fixed.o"
     nm "$dir/fixed.o" | awk '$2 ~ /^[bBdDcC]$/ { print $3 }' > "$dir/mutable"
     check "no mutable file-scope state: $(tr '\n' ' ' < "$dir/mutable")" [ ! -s "$dir/mutable" ]
 else
