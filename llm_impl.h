@@ -806,22 +806,20 @@ static void llm__arena_free(void *user, void *p, size_t bytes) {
     llm__arena *b = (llm__arena *)user;
     if (p) llm__bump_give(&b->bump, (uint64_t)((uint8_t *)p - b->base), bytes);
 }
-static llm_allocator llm__arena_on(llm__arena *b, uint8_t *base, uint64_t room) {          // base: aligned to 64
-    llm_allocator a;
-    a.user = b;
-    a.alloc_fn = llm__arena_alloc;
-    a.free_fn = llm__arena_free;
-    memset(b, 0, sizeof *b);
-    b->base = base;
-    b->bump.room = room;
-    return a;
-}
 // Always says no.
 static llm_allocator llm__arena_none(void) {
     llm_allocator a;
     a.user = NULL;
     a.alloc_fn = llm__arena_alloc;
     a.free_fn = llm__arena_free;
+    return a;
+}
+static llm_allocator llm__arena_on(llm__arena *b, uint8_t *base, uint64_t room) {          // base: aligned to 64
+    llm_allocator a = llm__arena_none();
+    a.user = b;
+    memset(b, 0, sizeof *b);
+    b->base = base;
+    b->bump.room = room;
     return a;
 }
 
@@ -859,8 +857,11 @@ static void  llm__sys_free(void *p) { (void)p; }
 // What lies before the pointer that is handed out. planned: bytes in the arena of a plan, at plan_at; 0 = not in it.
 typedef struct llm__block { void *base; size_t bytes; uint64_t plan_at, planned; } llm__block;
 
+static bool llm__heap_in_arena(const llm__heap *h) { return h->a.alloc_fn == llm__arena_alloc; }
+// Where its blocks lie; NULL: nowhere of that kind, or the one that always says no.
+static llm__arena *llm__heap_arena(const llm__heap *h) { return llm__heap_in_arena(h) ? (llm__arena *)h->a.user : NULL; }
 // Whether all that may ever be needed must be taken at once: from an arena, or where a plan is made for one.
-static bool llm__heap_reserves(const llm__heap *h) { return h->plan || h->a.alloc_fn == llm__arena_alloc; }
+static bool llm__heap_reserves(const llm__heap *h) { return h->plan || llm__heap_in_arena(h); }
 
 // malloc promises only 8 or 16: the block is moved up to the next cache line and remembers where it began.
 static void *llm__alloc_bytes(const llm__heap *h, uint64_t bytes) {
@@ -915,11 +916,11 @@ static void llm__plan_block(const llm__heap *h, uint64_t bytes) {
 }
 // What one call takes and gives back before it returns lies behind this mark: all of that is room again, in whatever order it came back.
 static uint64_t llm__heap_mark(const llm__heap *h) {
-    const llm__arena *b = h->a.alloc_fn == llm__arena_alloc ? (const llm__arena *)h->a.user : NULL;
+    const llm__arena *b = llm__heap_arena(h);
     return b ? b->bump.used : 0;
 }
 static void llm__heap_back_to(const llm__heap *h, uint64_t mark) {
-    llm__arena *b = h->a.alloc_fn == llm__arena_alloc ? (llm__arena *)h->a.user : NULL;
+    llm__arena *b = llm__heap_arena(h);
     if (b) b->bump.used = LLM__MIN(b->bump.used, mark);
 }
 
@@ -935,16 +936,13 @@ static bool llm__stretch_here(const llm__heap *h, llm__arena *arena, void *p, ll
 }
 // A longer block that begins with the first `had` bytes of p, in its place. NULL: no memory, and p is as it was.
 static void *llm__lengthen(const llm__heap *h, void *p, uint64_t had, uint64_t bytes) {
-    llm__arena *arena = h->a.alloc_fn == llm__arena_alloc ? (llm__arena *)h->a.user : NULL;
+    llm__arena *arena = llm__heap_arena(h);
     llm__heap off_plan = *h;
     llm__block b = LLM__ZERO, c;
     bool in_sums;
     void *q;
     off_plan.plan = NULL;
-    if (!p || (h->a.alloc_fn == llm__arena_alloc && !arena)) {       // the latter says no, and p may be a part of a block
-        q = llm__alloc_bytes(h, bytes);
-        return q;
-    }
+    if (!p || (llm__heap_in_arena(h) && !arena)) return llm__alloc_bytes(h, bytes);       // that one says no; p may be a part of a block
     if (bytes > SIZE_MAX - 2 * LLM__HEAD) return NULL;
     memcpy(&b, (uint8_t *)p - LLM__HEAD, sizeof b);
     if (arena && !h->plan && llm__stretch_here(h, arena, p, &b, bytes)) return p;
