@@ -44,7 +44,6 @@ $(BUILD)/hello: examples/hello.c $(LIBRARY)
 $(BUILD)/tests/%: tests/%.c $(wildcard tests/*.h) $(LIBRARY)
 	@mkdir -p $(BUILD)/tests
 	$(COMPILE) -Wno-unused-function $< -o $@ $(LDLIBS)
-$(BUILD)/tests/test_sha256: examples/sha256.h
 
 # Without a terminal there is no conversation to hold: it still answers.
 run: $(BUILD)/llm

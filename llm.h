@@ -141,8 +141,9 @@
      LLM_NO_BPE, LLM_NO_SPM   without vocabularies of merges (GPT-2 style, with the categories of Unicode) or of scores (SentencePiece
                          style): a model that has one loads, and llm_info.text_reason names the macro
      LLM_NO_EXPERTS      without mixtures of experts: such a model is refused
-     LLM_NO_DIAGNOSIS    nothing is asked of the machine and nothing judged: no findings, an empty report, llm_probe LLM_UNSUPPORTED;
-                         llm_stats has the counts and times of the library's own work, and bits_promise 0, because nobody looks
+     LLM_NO_DIAGNOSIS    nothing is asked of the machine and nothing judged: no findings, an empty report, llm_probe LLM_UNSUPPORTED,
+                         no list of tensors, no fingerprint; llm_stats has the counts and times of the library's own work, and
+                         bits_promise 0, because nobody looks
      LLM_NO_SENTENCES    each code has one sentence, that of llm_result_text, instead of one that names the case; nothing is logged
      LLM_NO_CHAT         without chat templates                        (text that is fed, and tokens, still work)
      LLM_QUIET           no #warning about builds that cannot keep a promise, no message about builds without optimisation
@@ -345,6 +346,28 @@ LLM_API void llm_model_info(const llm_model *model, llm_info *out);
 /* Any metadata value as text ("llama.block_count" -> "30"; arrays as [a, b, ...], shortened after 16 elements). Returns the length
    without the NUL; writes at most cap - 1 bytes and a NUL if cap > 0. LLM_FAILED: no such key. */
 LLM_API size_t llm_meta(const llm_model *model, const char *key, char *buf, size_t cap);
+
+typedef struct llm_tensor_info {
+    uint32_t struct_bytes;
+    const char *name;            /* owned by the model */
+    const char *kernel;          /* the instruction set whose kernels read this type: "AVX2" ..., or "scalar" */
+    uint32_t gguf_type, n_dims;
+    uint64_t dims[4];            /* dims[0] is the length of a row; unused ones are 1 */
+    uint64_t offset, n_bytes;    /* bytes; offset in the tensor's file, from its beginning */
+} llm_tensor_info;
+
+/* The tensors, in the order of the file's directory. Returns how many there are and writes at most cap of them.
+   out[0].struct_bytes, in: 0 = sizeof(llm_tensor_info), else the elements lie so many bytes apart (for bindings).
+   LLM_FAILED: a NULL, or a build with LLM_NO_DIAGNOSIS. Thread-safe. */
+LLM_API size_t llm_tensors(const llm_model *model, llm_tensor_info *out, size_t cap);
+
+/* Which file is this? 64 hexadecimal digits and a NUL, the same however it was loaded and whatever its name.
+   full 0: SHA-256 of the file's directory and of samples of its weights, in milliseconds. It tells models apart, but not one from a copy
+   that differs in a few weights. full 1: SHA-256 of the file, as `sha256sum` says it; of all shards, one after the other, as if in one
+   file. It reads everything, about 4 s per GB, and needs a model that is mapped or lies in the program's memory.
+   LLM_UNSUPPORTED: full, of a model that was read; or a build with LLM_NO_DIAGNOSIS. LLM_IO: the file changed. LLM_BAD_ARG: a NULL.
+   Thread-safe. */
+LLM_API llm_result llm_fingerprint(const llm_model *model, int full, char hex[65]);
 
 /* ---- context --------------------------------------------------------------------------------------------------------------- */
 

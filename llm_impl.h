@@ -4178,7 +4178,8 @@ typedef struct llm__gguf_shard {
     llm__os_file file;
     bool has_file, singly;             // singly: the whole did not map, its tensors are mapped one by one
     llm_reader reader;                 // read_at NULL: there is none
-    uint64_t size, data_at;            // bytes; where the data section begins
+    uint64_t size, directory_bytes;    // of the file; of keys and tensor entries, from its first byte on
+    uint64_t data_at;                  // where the data section begins
     uint64_t data_begin, data_end;     // first and last byte of tensors in it
     uint64_t first_tensor, n_tensors, n_maps;
     const uint8_t *base;               // the whole file, if it lies in memory
@@ -4427,7 +4428,6 @@ static llm_result llm__gguf_walk(llm__cursor *c, llm__gguf *g, uint64_t n_tensor
 static llm_result llm__gguf_no_memory(llm_error *e, uint64_t bytes, const char *what) {
     return llm__fail(e, LLM_NO_MEMORY, "no memory for the %U bytes of %s", bytes, what);
 }
-// The first `here` of `size` bytes. LLM_AGAIN: *need bytes are needed at least.
 // Tells files apart, not forgers: two multiplications for every 16 bytes, 5 GB/s, so that a vocabulary of megabytes costs a millisecond.
 static uint64_t llm__gguf_fingerprint(const uint8_t *p, size_t n, uint64_t h) {
     uint64_t a = h ^ 0x9e3779b97f4a7c15u, b = n;
@@ -4441,6 +4441,7 @@ static uint64_t llm__gguf_fingerprint(const uint8_t *p, size_t n, uint64_t h) {
     a = (a ^ a >> 33 ^ b) * 0xc4ceb9fe1a85ec53u;
     return a ^ a >> 33;
 }
+// The first `here` of `size` bytes. LLM_AGAIN: *need bytes are needed at least.
 static llm_result llm__gguf_parse(llm__gguf *g, llm__gguf_shard *s, const uint8_t *bytes, uint64_t here, uint64_t *need, llm_error *e) {
     llm__cursor c = LLM__ZERO;
     uint64_t n_tensors = 0, n_kv = 0;
@@ -4465,7 +4466,7 @@ static llm_result llm__gguf_parse(llm__gguf *g, llm__gguf_shard *s, const uint8_
     c.at = lists;
     r = llm__gguf_walk(&c, g, n_tensors, n_kv, e);
     s->n_tensors = n_tensors;
-    s->data_at = (uint64_t)(c.at - bytes);                              // to be aligned once the alignment is known
+    s->data_at = s->directory_bytes = (uint64_t)(c.at - bytes);         // data_at: to be aligned once the alignment is known
     g->fingerprint = llm__gguf_fingerprint(bytes, (size_t)s->data_at, s->size);
     return r;
 }
@@ -14836,6 +14837,124 @@ static bool llm__stops_feed(llm__stops *s, const char *p, size_t n_bytes, size_t
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
+// >>identity   Which file is this? SHA-256 as FIPS 180-4 defines it: words are big-endian in the message and host words in the state.
+
+typedef struct llm__sha256 {
+    uint32_t state[8];
+    uint64_t n_bytes;                  // taken so far
+    uint8_t block[64];                 // the bytes of the block that is not full yet
+} llm__sha256;
+
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes (4.2.2).
+static const uint32_t llm__sha256_k[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2
+};
+
+static uint32_t llm__sha256_rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
+static uint32_t llm__sha256_sum0(uint32_t x) { return llm__sha256_rotate(x, 2) ^ llm__sha256_rotate(x, 13) ^ llm__sha256_rotate(x, 22); }
+static uint32_t llm__sha256_sum1(uint32_t x) { return llm__sha256_rotate(x, 6) ^ llm__sha256_rotate(x, 11) ^ llm__sha256_rotate(x, 25); }
+static uint32_t llm__sha256_low0(uint32_t x) { return llm__sha256_rotate(x, 7) ^ llm__sha256_rotate(x, 18) ^ x >> 3; }
+static uint32_t llm__sha256_low1(uint32_t x) { return llm__sha256_rotate(x, 17) ^ llm__sha256_rotate(x, 19) ^ x >> 10; }
+
+// One of the 64 rounds: word t of 16. Instead of moving eight variables along, the next round is given them in other places.
+#define LLM__SHA256_ROUND(a, b, c, d, e, f, g, h, t) do { \
+    uint32_t x = h + llm__sha256_sum1(e) + (((f ^ g) & e) ^ g) + k[t] + w[t]; \
+    d += x; \
+    h = x + llm__sha256_sum0(a) + ((a & b) | ((a | b) & c)); \
+} while (0)
+#define LLM__SHA256_8_ROUNDS(t) do { \
+    LLM__SHA256_ROUND(a, b, c, d, e, f, g, h, t);     LLM__SHA256_ROUND(h, a, b, c, d, e, f, g, t + 1); \
+    LLM__SHA256_ROUND(g, h, a, b, c, d, e, f, t + 2); LLM__SHA256_ROUND(f, g, h, a, b, c, d, e, t + 3); \
+    LLM__SHA256_ROUND(e, f, g, h, a, b, c, d, t + 4); LLM__SHA256_ROUND(d, e, f, g, h, a, b, c, t + 5); \
+    LLM__SHA256_ROUND(c, d, e, f, g, h, a, b, t + 6); LLM__SHA256_ROUND(b, c, d, e, f, g, h, a, t + 7); \
+} while (0)
+
+static void llm__sha256_block(uint32_t *state, const uint8_t *p) {
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7], w[16];
+    const uint32_t *k = llm__sha256_k;
+    int i;
+    for (i = 0; i < 16; i++)
+        w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+    for (;;) {
+        LLM__SHA256_8_ROUNDS(0);
+        LLM__SHA256_8_ROUNDS(8);
+        k += 16;
+        if (k == llm__sha256_k + 64) break;
+        for (i = 0; i < 16; i++)                           // the words of the next 16 rounds, over those of the last
+            w[i] += llm__sha256_low1(w[(i + 14) & 15]) + w[(i + 9) & 15] + llm__sha256_low0(w[(i + 1) & 15]);
+    }
+    state[0] += a; state[1] += b; state[2] += c; state[3] += d;
+    state[4] += e; state[5] += f; state[6] += g; state[7] += h;
+}
+
+static void llm__sha256_begin(llm__sha256 *s) {
+    static const uint32_t start[8] = {
+        0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+    };
+    memcpy(s->state, start, sizeof start);
+    s->n_bytes = 0;
+}
+static void llm__sha256_add(llm__sha256 *s, const void *data, size_t n) {
+    const uint8_t *p = (const uint8_t *)data;
+    size_t have = (size_t)(s->n_bytes % 64), take;
+    s->n_bytes += n;
+    if (have) {
+        take = n < 64 - have ? n : 64 - have;
+        memcpy(s->block + have, p, take);
+        if (have + take < 64) return;
+        llm__sha256_block(s->state, s->block);
+        p += take;
+        n -= take;
+    }
+    for (; n >= 64; p += 64, n -= 64) llm__sha256_block(s->state, p);
+    if (n) memcpy(s->block, p, n);
+}
+// A one bit, zeros, and the length in bits that ends the last block (5.1.1). hex: 64 digits and a NUL.
+static void llm__sha256_end(llm__sha256 *s, char *hex) {
+    static const uint8_t one[64] = { 0x80 };
+    const uint64_t n_bits = s->n_bytes * 8;
+    uint8_t length[8];
+    int i;
+    for (i = 0; i < 8; i++) length[i] = (uint8_t)(n_bits >> (56 - 8 * i));
+    llm__sha256_add(s, one, 1 + (size_t)((119 - s->n_bytes % 64) % 64));
+    llm__sha256_add(s, length, 8);
+    for (i = 0; i < 64; i++) hex[i] = "0123456789abcdef"[s->state[i / 8] >> (28 - i % 8 * 4) & 15];
+    hex[64] = 0;
+}
+
+// All bytes of all shards. false: they are not in memory as they stand in the file.
+static bool llm__sha256_of_files(const llm__gguf *g, llm__sha256 *s) {
+    uint32_t i;
+    for (i = 0; i < g->n_shards; i++)
+        if (!g->shards[i].base) return false;
+    for (i = 0; i < g->n_shards; i++) llm__sha256_add(s, g->shards[i].base, (size_t)g->shards[i].size);
+    return true;
+}
+// The directories, and the beginnings of 64 tensors spread over the model: a page of the file each.
+#define LLM__SAMPLED_TENSORS 64u
+#define LLM__SAMPLED_BYTES   1024u
+static void llm__sha256_of_samples(const llm__gguf *g, llm__sha256 *s) {
+    const uint32_t n = LLM__MIN(g->n_tensors, LLM__SAMPLED_TENSORS);
+    uint32_t i;
+    for (i = 0; i < g->n_shards; i++) {
+        const llm__gguf_shard *f = &g->shards[i];
+        llm__sha256_add(s, f->base ? f->base : f->head, (size_t)f->directory_bytes);
+    }
+    for (i = 0; i < n; i++) {
+        const llm__gguf_tensor *t = &g->tensors[(uint64_t)i * g->n_tensors / n];
+        llm__sha256_add(s, t->data, (size_t)LLM__MIN(t->n_bytes, LLM__SAMPLED_BYTES));
+    }
+}
+
+
+//------------------------------------------------------------------------------------------------------------------------------
 // >>diagnosis  What was obtained: whether the promise of bits holds in this build, how fast the bytes of a token can be read at all. Then
 //              facts and rules: what llm_stats tells, and the causes of slowness in it. Then the plan and the report.
 
@@ -15863,6 +15982,7 @@ struct llm_model {
     uint64_t free_bytes;               // memory that was available at the load; 0 = unknown
     llm__atomic32 touched;             // the first evaluation has begun
     char *arch, *name, *size_label, *vocab_type, *pre_tokenizer;
+    char *tensor_names;                // of all tensors, each with its NUL, which it has not in the file
 };
 
 typedef struct llm__tokens { llm_token *v; size_t n, cap; } llm__tokens;
@@ -16013,6 +16133,7 @@ static void llm__model_free(llm_model *m) {
     llm__free(&heap, m->size_label);
     llm__free(&heap, m->vocab_type);
     llm__free(&heap, m->pre_tokenizer);
+    llm__free(&heap, m->tensor_names);
     llm__free(&heap, m);
 }
 LLM__PUBLIC void llm_unload(llm_model *model) {
@@ -16048,6 +16169,22 @@ static char *llm__meta_copy(const llm_model *m, const char *key) {
     llm__str s = LLM__ZERO;
     if (llm__gguf_str(&m->gguf, key, &s, NULL) != LLM_OK || !s.p) s = llm__str_of("");
     return llm__copy_text(&m->heap, s);
+}
+
+// In the order of the directory.
+static char *llm__tensor_names(const llm__gguf *g, const llm__heap *h) {
+    uint64_t bytes = 0;
+    uint32_t i;
+    char *names, *at;
+    for (i = 0; i < g->n_tensors; i++) bytes += g->tensors[i].name.n + 1;
+    names = at = (char *)llm__alloc_bytes(h, bytes);
+    for (i = 0; at && i < g->n_tensors; i++) {
+        const llm__str name = g->tensors[i].name;
+        memcpy(at, name.p, name.n);
+        at[name.n] = 0;
+        at += name.n + 1;
+    }
+    return names;
 }
 
 static llm_result llm__check_vocab(const llm__vocab *v, const llm__net *net, llm_error *e) {
@@ -16102,7 +16239,8 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     m->size_label = llm__meta_copy(m, "general.size_label");
     m->vocab_type = llm__meta_copy(m, "tokenizer.ggml.model");
     m->pre_tokenizer = llm__meta_copy(m, "tokenizer.ggml.pre");
-    if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer)
+    if (LLM__DIAGNOSIS) m->tensor_names = llm__tensor_names(&m->gguf, &m->heap);
+    if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer || (LLM__DIAGNOSIS && !m->tensor_names))
         return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
     if (!m->heap.plan) m->bits_reason = llm__bits_check(&m->kernels);
     m->reads = llm__reads_of(&m->net, &m->kernels);
@@ -16237,6 +16375,43 @@ LLM__PUBLIC size_t llm_meta(const llm_model *m, const char *key, char *buf, size
     n = llm__gguf_meta_text(&m->gguf, key, buf, cap);
     llm__fp_leave(fp);
     return n;
+}
+
+static void llm__tensor_info_of(const llm_model *m, const llm__gguf_tensor *t, llm_tensor_info *out) {
+    memset(out, 0, sizeof *out);
+    out->kernel = t->type < 0 ? "" : m->kernels.accelerated[t->type] ? llm__isa_name(m->kernels.isa) : llm__isa_name(LLM_ISA_SCALAR);
+    out->gguf_type = t->gguf_type;
+    out->n_dims = t->n_dims;
+    memcpy(out->dims, t->dims, sizeof out->dims);
+    out->offset = m->gguf.shards[t->shard].data_at + t->offset;
+    out->n_bytes = t->n_bytes;
+}
+LLM__PUBLIC size_t llm_tensors(const llm_model *m, llm_tensor_info *out, size_t cap) {
+    const char *name;
+    llm_tensor_info full;
+    uint32_t i, stride;
+    if (!m || (cap && !out) || !m->tensor_names) return LLM_FAILED;
+    name = m->tensor_names;
+    stride = cap && out->struct_bytes ? out->struct_bytes : (uint32_t)sizeof full;
+    for (i = 0; i < m->gguf.n_tensors && i < cap; i++) {
+        llm__tensor_info_of(m, &m->gguf.tensors[i], &full);
+        full.name = name;
+        name += m->gguf.tensors[i].name.n + 1;
+        llm__give_struct((uint8_t *)out + (size_t)i * stride, &full, stride, sizeof full);
+    }
+    return m->gguf.n_tensors;
+}
+LLM__PUBLIC llm_result llm_fingerprint(const llm_model *m, int full, char hex[65]) {
+    llm__sha256 s;
+    if (hex) hex[0] = 0;
+    if (!m || !hex) return LLM_BAD_ARG;
+    if (!LLM__DIAGNOSIS) return LLM_UNSUPPORTED;
+    if (llm__gguf_changed(&m->gguf)) return LLM_IO;
+    llm__sha256_begin(&s);
+    if (!full) llm__sha256_of_samples(&m->gguf, &s);
+    else if (!llm__sha256_of_files(&m->gguf, &s)) return LLM_UNSUPPORTED;
+    llm__sha256_end(&s, hex);
+    return LLM_OK;
 }
 
 // ---- vocabulary ----

@@ -963,8 +963,6 @@ static int command_chat(session *s) {
     return c.failed && !c.at_terminal ? EXIT_FAILED : EXIT_OK;
 }
 
-#include "sha256.h"
-
 //------------------------------------------------------------------------------------------------------------------------------
 // >>info   What a file contains.
 
@@ -1003,6 +1001,24 @@ static int info_key(const char *pattern, const char *arch, char *out, size_t cap
     return n > 0 && (size_t)n < cap;
 }
 
+// The sum of one file, as llm_fingerprint computes it of all shards together. Returns 0 after a complaint.
+static int sha256_file(const char *path, char *hex) {
+    enum { PIECE = 1 << 18 };
+    FILE *f = fopen(path, "rb");
+    char *piece = (char *)malloc(PIECE);
+    llm__sha256 s;
+    size_t n;
+    int good = f && piece;
+    llm__sha256_begin(&s);
+    if (!piece) complain("out of memory");
+    else if (!f) complain("cannot open '%s': %s", path, strerror(errno));
+    while (good && (n = fread(piece, 1, PIECE, f)) > 0) llm__sha256_add(&s, piece, n);
+    if (good && ferror(f)) { complain("cannot read '%s': %s", path, strerror(errno)); good = 0; }
+    llm__sha256_end(&s, hex);
+    if (f) fclose(f);
+    free(piece);
+    return good;
+}
 // A line for the file, or for each of its shards, whose names end in "-00001-of-00003.gguf"; for JSON an array. Returns 0 after a complaint.
 static int info_sums(const session *s, text *out) {
     const size_t n = strlen(s->o.model);

@@ -9,7 +9,7 @@
     S(llm_progress, 16, 8, 8) S(llm_parallel, 16, 8, 8) S(llm_clock, 16, 8, 8) S(llm_model_desc, 136, 84, 88) \
     S(llm_type_use, 40, 32, 32) S(llm_info, 2072, 1656, 1656) S(llm_bias, 8, 8, 8) S(llm_sampling, 64, 52, 56) \
     S(llm_ctx_desc, 136, 96, 104) S(llm_message, 16, 8, 8) S(llm_stats_info, 672, 616, 640) S(llm_plan_info, 464, 448, 456) \
-    S(llm_finding, 536, 528, 536)
+    S(llm_finding, 536, 528, 536) S(llm_tensor_info, 80, 68, 72)
 
 #define ABI_FIELDS(F) \
     F(llm_error, code, 0, 0, 0) F(llm_error, text, 4, 4, 4) F(llm_allocator, user, 0, 0, 0) F(llm_allocator, alloc_fn, 8, 4, 4) \
@@ -101,6 +101,9 @@
     F(llm_plan_info, file_fingerprint, 432, 424, 432) F(llm_plan_info, file_system, 440, 432, 440) \
     F(llm_plan_info, name_type, 448, 436, 444) F(llm_plan_info, name_bits, 456, 440, 448) F(llm_finding, code, 0, 0, 0) \
     F(llm_finding, layer, 8, 4, 4) F(llm_finding, kind, 12, 8, 8) F(llm_finding, factor, 16, 12, 16) \
-    F(llm_finding, what, 24, 20, 24) F(llm_finding, text, 32, 24, 28) F(llm_finding, advice, 284, 276, 280)
+    F(llm_finding, what, 24, 20, 24) F(llm_finding, text, 32, 24, 28) F(llm_finding, advice, 284, 276, 280) \
+    F(llm_tensor_info, struct_bytes, 0, 0, 0) F(llm_tensor_info, name, 8, 4, 4) F(llm_tensor_info, kernel, 16, 8, 8) \
+    F(llm_tensor_info, gguf_type, 24, 12, 12) F(llm_tensor_info, n_dims, 28, 16, 16) F(llm_tensor_info, dims, 32, 20, 24) \
+    F(llm_tensor_info, offset, 64, 52, 56) F(llm_tensor_info, n_bytes, 72, 60, 64)
 
 #endif

@@ -867,6 +867,115 @@ static void metadata(void) {
     llm_unload(m);
 }
 
+// Names, shapes and places as gguf-py's reader lists them.
+static void tensor_list(void) {
+    static const struct { unsigned i; const char *name; uint32_t n_dims; uint64_t dims[2], offset, n_bytes; } known[] = {
+        { 0, "token_embd.weight", 2, { 32, 128 }, 21632, 16384 }, { 1, "output_norm.weight", 1, { 32, 1 }, 38016, 128 },
+        { 5, "blk.0.attn_k.weight", 2, { 32, 16 }, 58752, 2048 }, { 35, "blk.1.ffn_up.bias", 1, { 48, 1 }, 118112, 192 }
+    };
+    llm_model_desc d;
+    llm_tensor_info t[36], few[2];
+    unsigned char apart[36 * 96];
+    llm_model *m;
+    size_t i;
+    SECTION("the list of tensors");
+    memset(&d, 0, sizeof d);
+    d.isa = LLM_ISA_SCALAR;
+    m = load_data(&d);
+    if (!CHECK(m != NULL)) return;
+    memset(t, 0, sizeof t);
+    CHECK_EQ(llm_tensors(m, NULL, 0), 36);
+    CHECK_EQ(llm_tensors(m, t, 36), 36);
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const llm_tensor_info *is = &t[known[i].i];
+        CHECK_TEXT(is->name, known[i].name);
+        CHECK_TEXT(is->kernel, "scalar");
+        CHECK_EQ(is->struct_bytes, sizeof *is);
+        CHECK(is->gguf_type == 0 && is->n_dims == known[i].n_dims && is->dims[2] == 1 && is->dims[3] == 1);
+        CHECK(is->dims[0] == known[i].dims[0] && is->dims[1] == known[i].dims[1]);
+        CHECK(is->offset == known[i].offset && is->n_bytes == known[i].n_bytes);
+    }
+    memset(few, 0, sizeof few);
+    few[1].n_bytes = 5;
+    CHECK(llm_tensors(m, few, 1) == 36 && few[0].name == t[0].name && few[1].n_bytes == 5);
+    for (i = 24; i <= 96; i += 24) {                         // a binding that knows less, and one that knows more
+        const uint32_t stride = (uint32_t)i;
+        size_t k;
+        memset(apart, 0xa5, sizeof apart);
+        memcpy(apart, &stride, 4);
+        CHECK_EQ(llm_tensors(m, (llm_tensor_info *)(void *)apart, 36), 36);
+        for (k = 0; k < 36; k++) CHECK(memcmp(apart + k * i + 8, (unsigned char *)&t[k] + 8, (i < sizeof *t ? i : sizeof *t) - 8) == 0);
+        CHECK(apart[36 * i - 1] == 0xa5 || i <= sizeof *t);
+    }
+    llm_unload(m);
+    m = load_data(NULL);
+    if (CHECK(m && llm_tensors(m, t, 36) == 36)) {
+        llm_ctx *c = open_sized(m, 0, 0);
+        llm_stats_info s;
+        memset(&s, 0, sizeof s);
+        llm_stats(c, &s);
+        CHECK_TEXT(t[0].kernel, llm_isa_name(s.isa));
+        llm_close(c);
+    }
+    llm_unload(m);
+}
+
+static void fingerprints_of(llm_model *m, const char *quick, const char *whole) {
+    char hex[65];
+    if (!CHECK(m != NULL)) return;
+    CHECK_EQ(llm_fingerprint(m, 0, hex), LLM_OK);
+    CHECK_TEXT(hex, quick);
+    CHECK_EQ(llm_fingerprint(m, 1, hex), whole ? LLM_OK : LLM_UNSUPPORTED);
+    CHECK_TEXT(hex, whole ? whole : "");
+    llm_unload(m);
+}
+static size_t fingerprint_read(void *user, uint64_t offset, void *dst, size_t n) {
+    memcpy(dst, (unsigned char *)user + offset, n);
+    return n;
+}
+// The sum of the whole is what sha256sum says.
+static void fingerprints(void) {
+    static const char whole[] = "1b7a55e042a52c5d6eaaafd4667dd1f90c3c737784c3f605b23e8499f0496189";
+    char quick[65], hex[65];
+    size_t n;
+    unsigned char *bytes = test_read(data_model, &n);
+    llm_model_desc d;
+    llm_reader r;
+    llm_model *m = load_data(NULL);
+    SECTION("fingerprints");
+    if (!CHECK(m && bytes && llm_fingerprint(m, 0, quick) == LLM_OK && strlen(quick) == 64)) { free(bytes); llm_unload(m); return; }
+    fingerprints_of(m, quick, whole);
+    fingerprints_of(llm_load_memory(bytes, n, NULL, NULL), quick, whole);
+    memset(&d, 0, sizeof d);
+    d.mapping = LLM_READ;
+    fingerprints_of(load_data(&d), quick, NULL);
+    r.user = bytes; r.size = n; r.read_at = fingerprint_read;
+    fingerprints_of(llm_load_reader(&r, NULL, NULL), quick, NULL);
+    bytes[n - 100] ^= 1;                                     // a weight of the last tensor
+    m = llm_load_memory(bytes, n, NULL, NULL);
+    CHECK(m && llm_fingerprint(m, 0, hex) == LLM_OK && strcmp(hex, quick) != 0);
+    CHECK(m && llm_fingerprint(m, 1, hex) == LLM_OK && strcmp(hex, whole) != 0);
+    llm_unload(m);
+    bytes[n - 100] ^= 1;
+    {
+        unsigned char *at = bytes;
+        while (memcmp(at, "general.name", 12) != 0) at++;
+        at[12 + 4 + 8] ^= 1;                                 // a letter of its name
+        m = llm_load_memory(bytes, n, NULL, NULL);
+        CHECK(m && llm_fingerprint(m, 0, hex) == LLM_OK && strcmp(hex, quick) != 0);
+        llm_unload(m);
+    }
+    free(bytes);
+    // A file that changes under its mapping.
+    bytes = test_read(data_model, &n);
+    CHECK(bytes && test_write(test_scratch("test_api-changed.gguf"), bytes, n));
+    m = llm_load(test_scratch("test_api-changed.gguf"), NULL, NULL);
+    CHECK(m && test_write(test_scratch("test_api-changed.gguf"), bytes, n - 64));
+    CHECK(m && llm_fingerprint(m, 0, hex) == LLM_IO && !hex[0] && llm_fingerprint(m, 1, hex) == LLM_IO);
+    llm_unload(m);
+    free(bytes);
+}
+
 static void no_text(void) {
     llm_model *m = load_data(NULL);
     llm_ctx *c = open_sized(m, 0, 0);
@@ -2472,6 +2581,8 @@ int main(void) {
     damaged_router();
     failure_behind_a_window();
     metadata();
+    tensor_list();
+    fingerprints();
     no_text();
     bindings();
     statistics();

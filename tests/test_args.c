@@ -105,6 +105,29 @@ static void args_meta(void) {
     llm_meta(m, "general.architecture", NULL, 64);
     CHECK(llm_meta(m, "general.architecture", buf, SIZE_MAX) < 64);
 }
+static void args_tensors(void) {
+    llm_tensor_info t[2];
+    const size_t n = llm_tensors(m, NULL, 0);
+    memset(t, 0, sizeof t);
+    CHECK(n > 2 && n != LLM_FAILED);
+    CHECK_EQ(llm_tensors(NULL, t, 2), LLM_FAILED);
+    CHECK_EQ(llm_tensors(NULL, NULL, 0), LLM_FAILED);
+    CHECK_EQ(llm_tensors(m, NULL, 2), LLM_FAILED);
+    CHECK(llm_tensors(m, t, 2) == n && t[1].struct_bytes == sizeof *t);
+    t[0].struct_bytes = 1;                                           // one byte of each, behind one another
+    CHECK_EQ(llm_tensors(m, t, 2), n);
+    t[0].struct_bytes = UINT32_MAX;
+    CHECK(llm_tensors(m, t, 1) == n && t[0].struct_bytes == sizeof *t);
+}
+static void args_fingerprint(void) {
+    char hex[65] = "x";
+    CHECK_EQ(llm_fingerprint(NULL, 0, hex), LLM_BAD_ARG);
+    CHECK(!hex[0]);
+    CHECK_EQ(llm_fingerprint(NULL, 1, NULL), LLM_BAD_ARG);
+    CHECK_EQ(llm_fingerprint(m, 0, NULL), LLM_BAD_ARG);
+    CHECK_EQ(llm_fingerprint(m, 1, NULL), LLM_BAD_ARG);
+    CHECK(llm_fingerprint(m, INT32_MIN, hex) == LLM_OK && strlen(hex) == 64);
+}
 static void args_open(void) {
     CHECK(!llm_open(NULL, NULL, NULL));
     e.code = LLM_OK;
@@ -363,11 +386,12 @@ static void args_isa_usable(void) { CHECK(!llm_isa_usable((llm_isa)0x7fffffff) &
 
 #define ROW(f) { "llm_" #f, args_##f }
 static const struct { const char *function; void (*run)(void); } rows[] = {
-    ROW(load), ROW(load_memory), ROW(load_reader), ROW(unload), ROW(model_info), ROW(meta), ROW(open), ROW(close), ROW(set_sampling), ROW(set_stop),
-    ROW(set_max_tokens), ROW(say), ROW(feed), ROW(next), ROW(why), ROW(cancel), ROW(last_error), ROW(eval), ROW(eval_all), ROW(logits), ROW(sample),
-    ROW(past), ROW(rewind), ROW(trim), ROW(tokenize), ROW(detokenize), ROW(special_token), ROW(is_eog), ROW(render_chat), ROW(type_bytes),
-    ROW(dequantize), ROW(stats), ROW(probe), ROW(findings), ROW(findings_plan), ROW(report), ROW(plan), ROW(plan_memory), ROW(plan_reader),
-    ROW(arena), ROW(version), ROW(result_text), ROW(isa_name), ROW(isa_usable)
+    ROW(load), ROW(load_memory), ROW(load_reader), ROW(unload), ROW(model_info), ROW(meta), ROW(tensors), ROW(fingerprint), ROW(open),
+    ROW(close), ROW(set_sampling), ROW(set_stop), ROW(set_max_tokens), ROW(say), ROW(feed), ROW(next), ROW(why), ROW(cancel),
+    ROW(last_error), ROW(eval), ROW(eval_all), ROW(logits), ROW(sample), ROW(past), ROW(rewind), ROW(trim), ROW(tokenize), ROW(detokenize),
+    ROW(special_token), ROW(is_eog), ROW(render_chat), ROW(type_bytes), ROW(dequantize), ROW(stats), ROW(probe), ROW(findings),
+    ROW(findings_plan), ROW(report), ROW(plan), ROW(plan_memory), ROW(plan_reader), ROW(arena), ROW(version), ROW(result_text),
+    ROW(isa_name), ROW(isa_usable)
 };
 static void every_function(void) {
     char text[4096];
@@ -633,6 +657,15 @@ static void struct_buffers(void) {
             else if (n % 64 == 0 || n > sizes[2] - 16) CHECK_EQ(llm_plan_memory(file_bytes, file_n, NULL, NULL, (llm_plan_info *)p, &e), LLM_OK);
             CHECK(guard_clean(&room, n));
         }
+    for (n = 0; n <= 4; n++) {
+        llm_tensor_info *t = (llm_tensor_info *)guard_end(&room, n * sizeof *t);
+        memset(t, 0, n * sizeof *t);
+        CHECK(llm_tensors(m, t, n) > n && guard_clean(&room, n * sizeof *t));
+    }
+    {
+        char *hex = (char *)guard_end(&room, 65);
+        CHECK(llm_fingerprint(m, 0, hex) == LLM_OK && guard_clean(&room, 65));
+    }
     {
         llm_error *err = (llm_error *)guard_end(&room, sizeof *err);
         CHECK(!llm_load("no/such/file", NULL, err) && one_sentence(err) && guard_clean(&room, sizeof *err));
