@@ -140,6 +140,9 @@
                          instruction sets stay in
      LLM_NO_BPE, LLM_NO_SPM   without vocabularies of merges (GPT-2 style, with the categories of Unicode) or of scores (SentencePiece
                          style): a model that has one loads, and llm_info.text_reason names the macro
+     LLM_NO_UNICODE      without the categories of characters beyond ASCII, by which vocabularies of merges cut text (5 kB): such text
+                         cannot be tokenized then (LLM_UNSUPPORTED), everything else is as ever
+     LLM_NO_SPLIT        without models in several files: such a model is refused
      LLM_NO_EXPERTS      without mixtures of experts: such a model is refused
      LLM_NO_DIAGNOSIS    nothing is asked of the machine and nothing judged: no findings, an empty report, llm_probe LLM_UNSUPPORTED,
                          no list of tensors, no fingerprint; llm_stats has the counts and times of the library's own work, and

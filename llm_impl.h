@@ -111,6 +111,11 @@
 #endif
 #endif
 // What is left out is guarded by constants in one place each, and the compiler drops what nothing reaches: no function knows two shapes.
+#if defined(LLM_NO_STDIO)
+#define LLM__FILES 0
+#else
+#define LLM__FILES 1
+#endif
 #if defined(LLM_NO_DIAGNOSIS)
 #define LLM__DIAGNOSIS 0
 #else
@@ -125,6 +130,22 @@
 #define LLM__SPM 0
 #else
 #define LLM__SPM 1
+#endif
+#if defined(LLM_NO_UNICODE)
+#define LLM__UNICODE 0
+#else
+#define LLM__UNICODE 1
+#endif
+#if defined(LLM_NO_SENTENCES)
+#define LLM__SENTENCES 0
+#else
+#define LLM__SENTENCES 1
+#endif
+#define LLM__FIGURES (LLM__SENTENCES || LLM__DIAGNOSIS)       // nothing else has numbers with a point
+#if defined(LLM_NO_SPLIT)
+#define LLM__SHARDS 0
+#else
+#define LLM__SHARDS 1
 #endif
 #if defined(LLM_NO_EXPERTS)
 #define LLM__MOE 0
@@ -482,6 +503,11 @@ static size_t llm__str_find(llm__str a, const char *needle) {
         if (memcmp(a.p + i, needle, n) == 0) return i;
     return LLM_FAILED;
 }
+static bool llm__str_ascii(llm__str a) {
+    size_t i = 0;
+    while (i < a.n && (uint8_t)a.p[i] < 0x80) i++;
+    return i == a.n;
+}
 static bool llm__has(const char *text, const char *part) { return llm__str_find(llm__str_of(text), part) != LLM_FAILED; }
 // How far to the first c, or to the end.
 static size_t llm__until(const char *s, char c) {
@@ -661,6 +687,8 @@ static void llm__text_hex64(llm__text *t, uint64_t v) {
 }
 static void llm__text_args(llm__text *t, const char *format, va_list args) {
     const char *f;
+    double real;
+    uint64_t bytes;
     for (f = format; *f; f++) {
         if (*f != '%') { llm__text_byte(t, *f); continue; }
         switch (*++f) {
@@ -670,9 +698,9 @@ static void llm__text_args(llm__text *t, const char *format, va_list args) {
         case 'U': llm__text_u64(t, va_arg(args, uint64_t), 10); break;
         case 'x': llm__text_u64(t, va_arg(args, uint32_t), 16); break;
         case 'X': llm__text_hex64(t, va_arg(args, uint64_t)); break;
-        case 'f': llm__text_real(t, va_arg(args, double), 1); break;
-        case 'B': llm__text_size(t, va_arg(args, uint64_t)); break;
-        case 'K': llm__text_known(t, va_arg(args, uint64_t)); break;
+        case 'f': real = va_arg(args, double); if (LLM__FIGURES) llm__text_real(t, real, 1); break;
+        case 'B': bytes = va_arg(args, uint64_t); if (LLM__FIGURES) llm__text_size(t, bytes); break;
+        case 'K': bytes = va_arg(args, uint64_t); if (LLM__FIGURES) llm__text_known(t, bytes); break;
         case 'd': {
             int64_t v = va_arg(args, int);
             if (v < 0) llm__text_byte(t, '-');
@@ -1524,7 +1552,7 @@ typedef struct llm__os_file { uint64_t size; } llm__os_file;
 
 static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_error *e) {
     (void)f; (void)path_utf8;
-    return llm__fail(e, LLM_UNSUPPORTED, "this build has no file access (LLM_NO_STDIO): load from memory or through a reader");
+    return llm__fail(e, LLM_UNSUPPORTED, "this build has no file access (LLM_NO_STDIO)");
 }
 static llm_result llm__os_file_read(const llm__os_file *f, uint64_t offset, void *dst, size_t n, llm_error *e) {
     (void)f; (void)offset; (void)dst; (void)n;
@@ -3108,8 +3136,10 @@ static llm_cores llm__pool_pin_all(llm__pool *p, llm__text *t) {
 // From now on the pool minds where it runs: threads without a CPU rest, and, if that is asked for and can be had, each has its CPU.
 static void llm__pool_watch(llm__pool *p, llm_cores asked) {
     llm__text t;
-    p->watched = true;
     p->asked = asked;
+    p->n_best = 1;
+    if (!LLM__SYSTEM) return;
+    p->watched = true;
     llm__pool_allow(p, &p->home);
     p->n_best = p->n_places;
     llm__cores_explain(&p->cores, &p->home, p->why, sizeof p->why);
@@ -3152,7 +3182,7 @@ static llm__team llm__team_take(llm__pool *p) {
     memset(&t, 0, sizeof t);
     t.n = 1;
     if (!p || (p->n_workers == 1 && !p->watched) || llm__atomic_exchange(&p->taken, 1)) return t;
-    if (p->watched) llm__pool_look(p);
+    if (LLM__SYSTEM && p->watched) llm__pool_look(p);
     if (p->obtained == LLM_CORES_BIG) llm__pool_pin_caller(p);
     t.pool = p;
     t.n = llm__atomic_load(&p->awake);
@@ -4696,7 +4726,7 @@ static bool llm__gguf_tick(llm__gguf_work *w, uint64_t done) {
     const llm_progress *p = w->o->progress;
     w->done += done;
     if (!p || !p->progress_fn) return true;
-    return p->progress_fn(p->user, 0, w->total ? 0.9f * (float)w->done / (float)w->total : 0.0f) != 0;
+    return p->progress_fn(p->user, 0, w->total ? 0.9f * (float)((double)w->done / (double)w->total) : 0.0f) != 0;
 }
 static llm_result llm__gguf_cancelled(llm_error *e) {
     return llm__fail(e, LLM_CANCELLED, "the load was cancelled by the progress callback");
@@ -4924,6 +4954,8 @@ static llm_result llm__gguf_check_split(const llm__gguf *g, const char *path, co
     llm__str name = llm__str_of(path);
     llm_result r = llm__gguf_split_keys(g, &number, count, e);
     if (r != LLM_OK) return r;
+    if (!LLM__SHARDS && *count > 1)
+        return llm__fail(e, LLM_UNSUPPORTED, "models in several files are left out of this build (LLM_NO_SPLIT)");
     if (*count > LLM__GGUF_MAX_SHARDS) return llm__fail(e, LLM_BAD_FILE, "key 'split.count': %u shards; at most 999 are possible", *count);
     llm__gguf_shard_tail(tail, 1, *count);
     if (*count > 1 && number)
@@ -5041,7 +5073,7 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
     w.o = o;
     r = llm__gguf_directory(g, &g->shards[0], &w, e);
     if (r == LLM_OK) r = llm__gguf_check_split(g, path, o, &count, e);
-    if (r == LLM_OK && count > 1) r = llm__gguf_open_others(g, path, count, &w, e);
+    if (r == LLM_OK && LLM__SHARDS && count > 1) r = llm__gguf_open_others(g, path, count, &w, e);
     if (r == LLM_OK) r = llm__gguf_check_names(g, e);
     for (i = 0; r == LLM_OK && i < g->n_tensors; i++) g->weight_bytes += g->tensors[i].n_bytes;
     if (r == LLM_OK && o->most_bytes && g->weight_bytes > o->most_bytes)
@@ -12422,6 +12454,7 @@ static llm__uc llm__uc_class(uint32_t c) {
     size_t lo = 0, hi = LLM__COUNT(llm__uc_block), i;
     uint32_t at;
     if (c < 128) return (llm__uc)(llm__uc_ascii[c] - '0');
+    if (!LLM__UNICODE) return LLM__UC_OTHER;               // no text with such characters gets this far
     while (hi - lo > 1) {
         size_t middle = (lo + hi) / 2;
         if (llm__uc_block[middle] <= c) lo = middle;
@@ -12621,6 +12654,7 @@ static const uint32_t llm__ds_letters[][2] = {
     {0xab70,0xabbf}, {0xfb00,0xfb06}, {0xfb13,0xfb17}, {0xff21,0xff3a}, {0xff41,0xff5a}, {0x10400,0x1044f},
     {0x104b0,0x104d3}, {0x104d8,0x104fb}, {0x10c80,0x10cb2}, {0x10cc0,0x10cf2}, {0x118a0,0x118df}, {0x1e900,0x1e943},
 };
+static const uint32_t llm__ds_ascii_letters[][2] = { {0x41,0x5a}, {0x61,0x7a} };        // enough where no other text gets this far
 static const uint32_t llm__ds_marks[][2] = {
     {0x21,0x2f}, {0x3a,0x7e}, {0x2018,0x201f}, {0x3000,0x3002}, {0xff01,0xff0f}, {0xff1a,0xff5e},
 };
@@ -12657,6 +12691,7 @@ static size_t llm__pre_ranges(const char *p, size_t at, size_t end, const uint32
     return end;
 }
 static size_t llm__pre_ds_letters(const char *p, size_t at, size_t end) {
+    if (!LLM__UNICODE) return llm__pre_ranges(p, at, end, llm__ds_ascii_letters, LLM__COUNT(llm__ds_ascii_letters), true);
     return llm__pre_ranges(p, at, end, llm__ds_letters, LLM__COUNT(llm__ds_letters), true);
 }
 static size_t llm__pre_ds_marks(const char *p, size_t at, size_t end) {
@@ -12669,47 +12704,33 @@ static size_t llm__pre_ds_cjk(const char *p, size_t at, size_t end) {
 enum { LLM__PRE_STAGES = 6, LLM__PRE_WHOLE_WORDS = 1, LLM__PRE_BOS = 2 };
 
 typedef struct llm__pre {
-    const char *name;                        // tokenizer.ggml.pre
+    const char *names;                       // values of tokenizer.ggml.pre, with a space between them
     unsigned flags;                          // WHOLE_WORDS: a piece that is a token is that token, merges or not. BOS: it is added
     llm__pre_fn stages[LLM__PRE_STAGES];
 } llm__pre;
 
-// Vocabularies by their name in the file. Those below the first five cut as one of them does.
 static const llm__pre llm__pres[] = {
-    {"gpt-2",            0, {llm__pre_gpt2}},
-    {"smollm",           0, {llm__pre_digit, llm__pre_gpt2}},
-    {"llama-bpe",        LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
-    {"qwen2",            0, {llm__pre_qwen2}},
-    {"deepseek-llm",     0, {llm__pre_line_ends, llm__pre_ds_letters, llm__pre_ds_marks, llm__pre_tail, llm__pre_ds_cjk, llm__pre_digits}},
-    {"phi-2",            0, {llm__pre_gpt2}},
-    {"mpt",              0, {llm__pre_gpt2}},
-    {"olmo",             0, {llm__pre_gpt2}},
-    {"exaone4",          0, {llm__pre_gpt2}},
-    {"trillion",         0, {llm__pre_gpt2}},
-    {"granite-docling",  0, {llm__pre_gpt2}},
-    {"starcoder",        0, {llm__pre_digit, llm__pre_gpt2}},
-    {"refact",           0, {llm__pre_digit, llm__pre_gpt2}},
-    {"command-r",        0, {llm__pre_digit, llm__pre_gpt2}},
-    {"codeshell",        0, {llm__pre_digit, llm__pre_gpt2}},
-    {"exaone",           0, {llm__pre_digit, llm__pre_gpt2}},
-    {"minerva-7b",       0, {llm__pre_digit, llm__pre_gpt2}},
-    {"llama3",           LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
-    {"llama-v3",         LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
-    {"falcon3",          LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
-    {"falcon-h1",        LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
-    {"pixtral",          LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
-    {"lfm2",             LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
-    {"glm4",             LLM__PRE_WHOLE_WORDS, {llm__pre_llama3}},
-    {"chatglm-bpe",      0, {llm__pre_llama3}},
-    {"dbrx",             0, {llm__pre_llama3}},
-    {"smaug-bpe",        0, {llm__pre_llama3}},
-    {"deepseek-r1-qwen", 0, {llm__pre_qwen2}},
-    {"stablelm2",        0, {llm__pre_qwen2}},
-    {"megrez",           0, {llm__pre_qwen2}},
-    {"hunyuan",          0, {llm__pre_qwen2}},
-    {"solar-open",       0, {llm__pre_qwen2}},
+    {"gpt-2 phi-2 mpt olmo exaone4 trillion granite-docling", 0, {llm__pre_gpt2}},
+    {"smollm starcoder refact command-r codeshell exaone minerva-7b", 0, {llm__pre_digit, llm__pre_gpt2}},
+    {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral lfm2", LLM__PRE_WHOLE_WORDS | LLM__PRE_BOS, {llm__pre_llama3}},
+    {"glm4", LLM__PRE_WHOLE_WORDS, {llm__pre_llama3}},
+    {"chatglm-bpe dbrx smaug-bpe", 0, {llm__pre_llama3}},
+    {"qwen2 deepseek-r1-qwen stablelm2 megrez hunyuan solar-open", 0, {llm__pre_qwen2}},
+    {"deepseek-llm", 0, {llm__pre_line_ends, llm__pre_ds_letters, llm__pre_ds_marks, llm__pre_tail, llm__pre_ds_cjk, llm__pre_digits}},
 };
 static const llm__pre llm__pre_gemma4 = {"gemma4", LLM__PRE_BOS, {llm__pre_lines}};
+
+static const llm__pre *llm__pre_find(llm__str name) {
+    size_t i, n;
+    for (i = 0; i < LLM__COUNT(llm__pres); i++) {
+        const char *at = llm__pres[i].names;
+        for (n = llm__until(at, ' '); n; n = llm__until(at, ' ')) {
+            if (llm__str_eq(name, llm__str_n(at, n))) return &llm__pres[i];
+            at += n + (at[n] == ' ');
+        }
+    }
+    return NULL;
+}
 
 // ---- the vocabulary: immutable once loaded, shared by threads.
 
@@ -12731,7 +12752,6 @@ typedef struct llm__vocab {
     uint32_t n_tokens;
     llm_token special[8];                    // by llm_special
     bool add_bos, add_eos;
-    const char *type_name, *pre_name;
     int family;
     const llm__pre *pre;                     // NULL: text is not cut into pieces
     bool space_prefix;                       // a space before the first word and after every special token
@@ -13208,11 +13228,13 @@ static llm_result llm__vocab_unusable(llm__vocab *v, const char *format, llm__st
     llm__format(v->reason, sizeof v->reason, format, &what);
     return LLM_OK;
 }
+#if !LLM__SENTENCES
+#define llm__vocab_unusable(v, format, what) llm__vocab_unusable((v), llm__result_text(LLM_UNSUPPORTED), (what))
+#endif
 // Leaves the reason in v when there is no text to be had from this file. SentencePiece style needs no pre-tokenizer.
 static llm_result llm__vocab_pre(llm__vocab *v, const llm__gguf *g, const llm__gguf_kv *tokens, llm_error *e) {
     llm__str pre = llm__str_n("", 0);
     const char *known;
-    size_t i;
     llm_result r = llm__gguf_str(g, "tokenizer.ggml.pre", &pre, e);
     if (r != LLM_OK) return r;
     if (v->family == LLM__TOK_TEXT) v->pre = &llm__pre_gemma4;
@@ -13223,18 +13245,14 @@ static llm_result llm__vocab_pre(llm__vocab *v, const llm__gguf *g, const llm__g
                                           "tokens are not those of a known vocabulary", pre);
         pre = llm__str_of(known);
     }
-    for (i = 0; i < LLM__COUNT(llm__pres) && !v->pre; i++)
-        if (llm__str_is(pre, llm__pres[i].name)) v->pre = &llm__pres[i];
+    if (!v->pre) v->pre = llm__pre_find(pre);
     if (!v->pre) return llm__vocab_unusable(v, "the pre-tokenizer '%v' is not supported", pre);
-    v->pre_name = v->pre->name;
     v->add_bos = (v->pre->flags & LLM__PRE_BOS) != 0;
     return LLM_OK;
 }
 static llm_result llm__vocab_family(llm__vocab *v, const llm__gguf *g, llm_error *e) {
-    static const struct { const char *model; int family; const char *type_name; } families[] = {
-        {"llama",  LLM__TOK_SCORES, "SentencePiece"},
-        {"gpt2",   LLM__TOK_BYTES,  "byte-level BPE"},
-        {"gemma4", LLM__TOK_TEXT,   "BPE over text"},
+    static const struct { const char *model; int family; } families[] = {
+        {"llama", LLM__TOK_SCORES}, {"gpt2", LLM__TOK_BYTES}, {"gemma4", LLM__TOK_TEXT}
     };
     llm__str model = llm__str_n("", 0);
     const llm__gguf_kv *tokens = llm__gguf_find(g, llm__str_of("tokenizer.ggml.tokens")), *merges;
@@ -13245,7 +13263,7 @@ static llm_result llm__vocab_family(llm__vocab *v, const llm__gguf *g, llm_error
     if (r == LLM_OK) r = llm__gguf_array(g, "tokenizer.ggml.tokens", LLM__GGUF_STRING, &n, &first, e);
     if (r != LLM_OK) return r;
     for (i = 0; i < LLM__COUNT(families); i++)
-        if (llm__str_is(model, families[i].model)) { v->family = families[i].family; v->type_name = families[i].type_name; }
+        if (llm__str_is(model, families[i].model)) v->family = families[i].family;
     v->add_bos = v->space_prefix = v->family == LLM__TOK_SCORES;
     merges = llm__gguf_find(g, llm__str_of("tokenizer.ggml.merges"));
     if (!model.n) return llm__vocab_unusable(v, "the file carries no vocabulary", model);
@@ -13275,8 +13293,6 @@ static llm_result llm__vocab_load(llm__vocab *v, const llm__heap *h, const llm__
     llm_result r;
     size_t i;
     memset(v, 0, sizeof *v);
-    v->type_name = "none";
-    v->pre_name = "";
     for (i = 0; i < LLM__COUNT(v->special); i++) v->special[i] = LLM_NO_TOKEN;
     r = llm__vocab_family(v, g, e);
     if (r == LLM_OK && v->status != LLM_OK) return llm__ok(e);
@@ -13320,7 +13336,7 @@ typedef struct llm__tok_work {
     llm__tok_heap pairs;                     // merges that are possible now, stale ones among them
     llm__tok_heap found, cuts;               // special tokens: candidates, then those that hold
     uint8_t *taken;                          // [text] covered by a cut
-    bool failed;                             // no memory
+    bool failed, foreign;                    // no memory; or (foreign) a text that this build cannot cut
 } llm__tok_work;
 
 static void llm__tok_push(llm__tok_work *w, llm__tok_heap *heap, uint64_t key, uint32_t n, llm_token token) {
@@ -13488,6 +13504,7 @@ static void llm__tok_raw(llm__tok_work *w, llm__str s, bool prefix) {
     llm_token t;
     s = llm__tok_prepare(w, s, prefix);
     if (!llm__by_merges(w->v)) { llm__tok_words(w, s); return; }
+    if (!LLM__UNICODE && w->v->family == LLM__TOK_BYTES && !llm__str_ascii(s)) { w->foreign = w->failed = true; return; }
     while (at < s.n && !w->failed) {
         for (stage = 0, parent = s.n; stage < LLM__PRE_STAGES && pre->stages[stage]; stage++) {
             if (ends[stage] == at) ends[stage] = pre->stages[stage](s.p, at, parent);
@@ -13619,7 +13636,7 @@ static llm_result llm__tok_encode(const llm__vocab *v, const llm__heap *h, llm__
     llm__free(h, w.cuts.p);
     llm__free(h, w.taken);
     llm__heap_back_to(h, mark);
-    if (w.failed) return LLM_NO_MEMORY;
+    if (w.failed) return w.foreign ? LLM_UNSUPPORTED : LLM_NO_MEMORY;
     *n = w.n;
     return LLM_OK;
 }
@@ -16197,7 +16214,9 @@ static llm_result llm__check_vocab(const llm__vocab *v, const llm__net *net, llm
 static llm_result llm__source_open(const llm__source *src, const llm_model_desc *d, llm__gguf *g, llm__gguf_options *o, llm_error *e) {
     o->log = &d->logger; o->clock = &d->clock;
     o->mapping = d->mapping; o->parts = d->parts; o->n_parts = d->n_parts;
-    return src->path ? llm__gguf_open_path(g, src->path, o, e)
+    if (!LLM__FILES && src->path)
+        return llm__fail(e, LLM_UNSUPPORTED, "this build has no file access (LLM_NO_STDIO): load from memory or through a reader");
+    return LLM__FILES && src->path ? llm__gguf_open_path(g, src->path, o, e)
          : src->reader ? llm__gguf_open_reader(g, src->reader, o, e) : llm__gguf_open_memory(g, src->data, src->bytes, o, e);
 }
 
@@ -16243,7 +16262,7 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     if (!m->arch || !m->name || !m->size_label || !m->vocab_type || !m->pre_tokenizer || (LLM__DIAGNOSIS && !m->tensor_names))
         return llm__fail(e, LLM_NO_MEMORY, "no memory for the model's names");
     if (!m->heap.plan) m->bits_reason = llm__bits_check(&m->kernels);
-    m->reads = llm__reads_of(&m->net, &m->kernels);
+    if (LLM__DIAGNOSIS) m->reads = llm__reads_of(&m->net, &m->kernels);
     return LLM_OK;
 }
 
@@ -16532,21 +16551,23 @@ static void llm__facts_of_ctx(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
     llm__facts_no_text(s);
-    llm__facts_build(s);
+    if (LLM__DIAGNOSIS) llm__facts_build(s);
     s->n_threads_asked = m->n_threads_asked;
     s->n_threads = c->state.n_workers;
     s->host_threads = m->parallel.for_fn != NULL;
     s->cpu_share = m->cpu_share;
     s->isa_asked = m->isa_asked;
     s->isa = m->kernels.isa;
-    s->n_tensors_scalar = m->reads.n_scalar;
-    s->scalar_pct = m->reads.bytes > 0.0 ? 100.0 * m->reads.scalar / m->reads.bytes : 0.0;
+    if (LLM__DIAGNOSIS) {
+        s->n_tensors_scalar = m->reads.n_scalar;
+        s->scalar_pct = m->reads.bytes > 0.0 ? 100.0 * m->reads.scalar / m->reads.bytes : 0.0;
+        s->bits_per_weight = llm__bits_of_reads(&m->reads);
+    }
     s->bits_promise = m->bits_reason == NULL;
     s->bits_reason = m->bits_reason ? m->bits_reason : "";
     s->open_ms = m->gguf.open_ms; s->parse_ms = m->gguf.parse_ms; s->vocab_ms = m->vocab_ms; s->load_ms = m->load_ms;
     s->map_ms = m->gguf.map_ms; s->bind_ms = m->bind_ms;
     s->weight_bytes = m->gguf.weight_bytes;
-    s->bits_per_weight = llm__bits_of_reads(&m->reads);
     s->file_fingerprint = m->gguf.fingerprint;
     s->file_system = m->gguf.file_system;
     s->from_path = m->from_path;
@@ -17200,6 +17221,7 @@ static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, co
         t->v = (llm_token *)p;
         r = llm__tok_encode(v, h, text, flags, plain, n_plain, t->v + t->n + 1, t->cap - t->n - 1, &n);
         if (r == LLM_BAD_ARG) return llm__fail(&c->error, r, "the text is too long to tokenize");
+        if (r == LLM_UNSUPPORTED) return llm__fail(&c->error, r, "this build cannot cut text beyond ASCII (LLM_NO_UNICODE)");
         if (r != LLM_OK) return llm__no_memory_for_text(c);
         if (n <= t->cap - t->n - 1) break;
         room = t->n + 1 + n;

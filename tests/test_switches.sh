@@ -27,11 +27,21 @@ static int say_vocabulary(const void *bytes, size_t n, const llm_allocator *a) {
     llm__heap heap = LLM__ZERO;
     llm__gguf g = LLM__ZERO;
     llm__vocab v = LLM__ZERO;
+    llm_token tokens[64];
+    size_t count, k;
+    int i;
     llm_error e;
     heap.a = *a;
     o.heap = &heap;
     if (llm__gguf_open_memory(&g, bytes, n, &o, &e) != LLM_OK || llm__vocab_load(&v, &heap, &g, &e) != LLM_OK) { puts(e.text); return 1; }
     printf("text %d %s\n", (int)v.status, v.reason);
+    for (i = 0; i < 2; i++) {
+        llm__str text = llm__str_of(i ? "Stra\303\237e" : "Street 12");
+        const llm_result r = llm__tok_encode(&v, &heap, text, 0, NULL, 0, tokens, 64, &count);
+        printf("%s %d", i ? "beyond" : "ascii", (int)r);
+        for (k = 0; r == LLM_OK && k < count; k++) printf(" %d", (int)tokens[k]);
+        puts("");
+    }
     return 0;
 }
 int main(int argc, char **argv) {
@@ -115,6 +125,15 @@ switch LLM_NO_RARE_QUANTS refuses llama-IQ4_NL
 switch LLM_NO_EXPERTS refuses qwen3moe-moe
 switch LLM_NO_BPE "no text" tiny
 switch LLM_NO_SPM "no text"
+switch LLM_NO_UNICODE refuses
+switch LLM_NO_SPLIT refuses
+if has python3; then
+    check "a model in two files is made" python3 tests/split_gguf.py $tiny "$dir/split"
+    check "LLM_NO_SPLIT refuses it" sh -c "'$dir/LLM_NO_SPLIT' '$dir/split-00001-of-00002.gguf' | grep -q '^refused -5 .*LLM_NO_SPLIT'"
+    check "the whole library asks for its second file" sh -c "'$dir/whole' '$dir/split-00001-of-00002.gguf' | grep -q '^refused -1 .*2 shards'"
+else
+    skip "python3 is not installed: no model in two files"
+fi
 switch LLM_SMALL refuses
 switch LLM_NO_STDLIB refuses
 check "LLM_NO_STDLIB: without a clock there are no times" grep -q '^times 0$' "$(of LLM_NO_STDLIB $tiny)"
@@ -136,7 +155,20 @@ if [ -n "$LLM_FIXTURES" ]; then
     check "LLM_NO_BPE names itself" sh -c "'$dir/LLM_NO_BPE' '$bpe' vocabulary | grep -q '^text -5 .*LLM_NO_BPE'"
     check "LLM_NO_BPE leaves the other kind alone" sh -c "'$dir/LLM_NO_BPE' '$spm' vocabulary | grep -q '^text 0 $'"
 fi
-all="-DLLM_SMALL -DLLM_NO_STDLIB -DLLM_NO_K_QUANTS -DLLM_NO_RARE_QUANTS -DLLM_NO_EXPERTS -DLLM_NO_BPE -DLLM_NO_SPM -DLLM_NO_CHAT \
+# Without categories ASCII has the same tokens in every vocabulary, and other text is refused where they would have been needed.
+if [ -n "$LLM_FIXTURES" ]; then
+    for kind in gpt-2 llama-bpe qwen2 deepseek-llm llama-spm gemma-4; do
+        for b in whole LLM_NO_UNICODE; do "$dir/$b" "$LLM_FIXTURES/vocab/$kind.gguf" vocabulary > "$dir/$b.$kind" 2>&1; done
+        check "LLM_NO_UNICODE, $kind: the same tokens of ASCII" \
+            sh -c "grep -q '^ascii 0 [0-9]' '$dir/whole.$kind' && [ \"\$(grep ^ascii '$dir/whole.$kind')\" = \"\$(grep ^ascii '$dir/LLM_NO_UNICODE.$kind')\" ]"
+        case $kind in
+        llama-spm | gemma-4) check "LLM_NO_UNICODE, $kind: which has no use for categories" cmp -s "$dir/whole.$kind" "$dir/LLM_NO_UNICODE.$kind" ;;
+        *) check "LLM_NO_UNICODE, $kind: other text is refused" grep -q '^beyond -5$' "$dir/LLM_NO_UNICODE.$kind" ;;
+        esac
+    done
+fi
+all="-DLLM_SMALL -DLLM_NO_STDLIB -DLLM_NO_K_QUANTS -DLLM_NO_RARE_QUANTS -DLLM_NO_EXPERTS -DLLM_NO_BPE -DLLM_NO_SPM -DLLM_NO_UNICODE -DLLM_NO_SPLIT \
+-DLLM_NO_CHAT \
 -DLLM_NO_DIAGNOSIS -DLLM_NO_SENTENCES"
 check "all of them build without a warning" build all $all
 run all
