@@ -4383,6 +4383,8 @@ static llm_result llm__gguf_not_gguf(const uint8_t *p, size_t n, llm_error *e) {
     if (llm__str_starts(s, "lmgg") || llm__str_starts(s, "tjgg") || llm__str_starts(s, "fmgg") || llm__str_starts(s, "algg"))
         return llm__fail(e, LLM_UNSUPPORTED, "this is a GGML file from before GGUF: convert it to GGUF");
     if (llm__str_starts(s, "PK")) return llm__fail(e, LLM_BAD_FILE, "this is a zip or PyTorch archive, not a GGUF file");
+    if (n > 9 && p[6] == 0 && p[7] == 0 && p[8] == '{' && p[9] == '"')              // 64 bits of length, then JSON
+        return llm__fail(e, LLM_BAD_FILE, "this is a safetensors file, not a GGUF file: convert it to GGUF");
     if (n < 4) return llm__fail(e, LLM_BAD_FILE, "this file of %U bytes is too short to be GGUF", (uint64_t)n);
     return llm__fail(e, LLM_BAD_FILE, "this is not a GGUF file: it begins with the bytes %x %x %x %x",
                      (uint32_t)p[0], (uint32_t)p[1], (uint32_t)p[2], (uint32_t)p[3]);
