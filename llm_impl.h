@@ -10676,6 +10676,7 @@ static void llm__kernels_read_widest(llm__kernels *k, const llm__cpu *cpu) {
 static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *e) {
     const llm__cpu cpu = llm__cpu_detect();
     const llm_isa isa = wanted == LLM_ISA_AUTO ? llm__isa_best(&cpu, true) : wanted;
+    if (*llm__isa_name(isa) == '?') return llm__fail(e, LLM_BAD_ARG, "isa: %d is not a value of llm_isa", (int)isa);
     if (!llm__isa_compiled(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not part of this build", llm__isa_name(isa));
     if (!llm__isa_on(&cpu, isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
     k->isa = isa;

@@ -313,7 +313,7 @@ static void model_fields(void) {
     memset(&d, 0, sizeof d); d.cpu_share = 101;                   refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "cpu_share");
     memset(&d, 0, sizeof d); d.host_gb_s = 1e300;                 refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
     memset(&d, 0, sizeof d); d.host_gb_s = (double)nan_value();   refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
-    memset(&d, 0, sizeof d); d.isa = (llm_isa)5;                  refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
+    memset(&d, 0, sizeof d); d.isa = (llm_isa)5;                  refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "isa: 5 is not");
     memset(&d, 0, sizeof d); d.isa = LLM_ISA_RVV;                 refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, llm_isa_name(LLM_ISA_RVV));
     memset(&d, 0, sizeof d); d.mapping = (llm_mapping)9;          refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, "mapping");
     memset(&d, 0, sizeof d); d.n_parts = 2;                       refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "parts");
