@@ -16958,7 +16958,8 @@ static llm_result llm__check_tokens(llm_ctx *c, const llm_token *tokens, size_t 
 }
 static llm_result llm__eval_tokens(llm_ctx *c, const llm_token *tokens, size_t n, float *all) {
     llm_result r;
-    if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);         // before anything of the tokens is read
+    if (n > c->n_ctx - c->past.n)                                   // before anything of the tokens is read
+        return llm__fail_full(c, LLM__MAX((uint64_t)c->past.n + n, (uint64_t)n));                   // the sum may wrap
     r = llm__check_tokens(c, tokens, n);
     if (r != LLM_OK || n == 0) return r;
     if (c->fresh)

@@ -444,6 +444,9 @@ static void context_full(void) {
     CHECK_EQ(llm_eval(c, reference.tokens, LLM_FAILED), LLM_CONTEXT_FULL);       // the "length" that a failed llm_tokenize gave
     CHECK_EQ(llm_eval(c, reference.tokens, 10), LLM_OK);
     CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_CONTEXT_FULL);
+    CHECK(strstr(llm_last_error(c)->text, "needs 11 positions") != NULL);
+    CHECK_EQ(llm_eval(c, reference.tokens, LLM_FAILED - 8), LLM_CONTEXT_FULL);   // no sum that wraps to "needs 1"
+    CHECK(strstr(llm_last_error(c)->text, "needs 1 ") == NULL && strstr(llm_last_error(c)->text, "needs 0 ") == NULL);
     CHECK_EQ(llm_past(c), 10);
     CHECK(llm_logits(c) && memcmp(llm_logits(c), want + 9 * VOCAB, ROW) == 0);       // the refusal left the last logits alone
     CHECK(llm_sample(c) >= 0);
