@@ -15911,6 +15911,7 @@ struct llm_ctx {
     // The answer in progress.
     bool fresh;                        // new input has not been evaluated yet
     bool answering;                    // an answer has begun and its text is not yet a note or part of base
+    bool refused;                      // error is that of an llm_say or llm_feed: the caller may not have looked, and asks for the answer
     llm_stop why;                      // NULL was returned because ...
     llm_stop ended;                    // the answer is over because ...; what is held is returned first
     uint32_t n_answer;                 // tokens since the last start or limit
@@ -16462,7 +16463,7 @@ static bool llm__enter(llm_ctx *c, llm__call *call) {
     return true;
 }
 static llm_result llm__leave(llm_ctx *c, const llm__call *call, llm_result r) {
-    if (r == LLM_OK) llm__ok(&c->error);
+    if (r == LLM_OK) { llm__ok(&c->error); c->refused = false; }
     if (r == LLM_CANCELLED) llm__atomic_store(&c->cancel, 0);
     llm__publish(c);
     llm__fp_leave(call->fp);
@@ -17210,11 +17211,15 @@ static llm_result llm__queue_message(llm_ctx *c, const char *role, const char *t
     else llm__back_to(c, &before);
     return r;
 }
+static llm_result llm__queued(llm_ctx *c, const llm__call *call, llm_result r) {
+    c->refused = r != LLM_OK;
+    return llm__leave(c, call, r);
+}
 LLM__PUBLIC llm_result llm_say(llm_ctx *c, const char *role, const char *text) {
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    return llm__leave(c, &call, llm__queue_message(c, role, text));
+    return llm__queued(c, &call, llm__queue_message(c, role, text));
 }
 static llm_result llm__queue_text(llm_ctx *c, const char *text, size_t n) {
     llm__mark before;
@@ -17235,7 +17240,7 @@ LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    return llm__leave(c, &call, llm__queue_text(c, text, n));
+    return llm__queued(c, &call, llm__queue_text(c, text, n));
 }
 
 // ---- rewind ----
@@ -17498,14 +17503,16 @@ static llm_result llm__next_piece(llm_ctx *c) {
         r = llm__begin_answer(c);
         if (r == LLM_OK) llm__open_answer(c);
     } else if (!c->answering && c->why == LLM_STOP_NONE) {          // going on from tokens that were evaluated
-        if (c->past.n == 0) return llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
+        if (c->past.n == 0)
+            return c->refused ? c->error.code
+                              : llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
         r = llm__text_ready(c);
         if (r == LLM_OK) llm__open_answer(c);
     } else if (c->why == LLM_STOP_LIMIT || c->why == LLM_STOP_CANCEL) {
         c->n_answer = 0;
         c->why = c->ended = LLM_STOP_NONE;
     } else if (c->why != LLM_STOP_NONE) {
-        return LLM_DONE;
+        return c->refused ? c->error.code : LLM_DONE;
     }
     while (r == LLM_OK) {
         r = llm__cut_piece(c);
