@@ -432,7 +432,7 @@ LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
    reason. llm_say(ctx, "assistant", text) adds an answer to the history; llm_next then begins another one. llm_say in the middle
    of an answer ends it there: what was returned so far is the assistant's message. llm_eval turns all that was said into raw
    tokens, and is refused with LLM_BAD_STATE while input waits. The error of a failed llm_next stays in llm_last_error until
-   another call succeeds. */
+   another call succeeds; so does that of an llm_say or llm_feed that was refused, for an llm_next that has nothing else to do. */
 
 typedef enum llm_stop {
     LLM_STOP_NONE = 0,           /* not stopped */

@@ -4414,6 +4414,8 @@ static llm_result llm__gguf_not_gguf(const uint8_t *p, size_t n, llm_error *e) {
     if (llm__str_starts(s, "lmgg") || llm__str_starts(s, "tjgg") || llm__str_starts(s, "fmgg") || llm__str_starts(s, "algg"))
         return llm__fail(e, LLM_UNSUPPORTED, "this is a GGML file from before GGUF: convert it to GGUF");
     if (llm__str_starts(s, "PK")) return llm__fail(e, LLM_BAD_FILE, "this is a zip or PyTorch archive, not a GGUF file");
+    if (n > 9 && p[6] == 0 && p[7] == 0 && p[8] == '{' && p[9] == '"')              // 64 bits of length, then JSON
+        return llm__fail(e, LLM_BAD_FILE, "this is a safetensors file, not a GGUF file: convert it to GGUF");
     if (n < 4) return llm__fail(e, LLM_BAD_FILE, "this file of %U bytes is too short to be GGUF", (uint64_t)n);
     return llm__fail(e, LLM_BAD_FILE, "this is not a GGUF file: it begins with the bytes %x %x %x %x",
                      (uint32_t)p[0], (uint32_t)p[1], (uint32_t)p[2], (uint32_t)p[3]);
@@ -10707,6 +10709,7 @@ static void llm__kernels_read_widest(llm__kernels *k, const llm__cpu *cpu) {
 static llm_result llm__kernels_pick(llm__kernels *k, llm_isa wanted, llm_error *e) {
     const llm__cpu cpu = llm__cpu_detect();
     const llm_isa isa = wanted == LLM_ISA_AUTO ? llm__isa_best(&cpu, true) : wanted;
+    if (*llm__isa_name(isa) == '?') return llm__fail(e, LLM_BAD_ARG, "isa: %d is not a value of llm_isa", (int)isa);
     if (!llm__isa_compiled(isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not part of this build", llm__isa_name(isa));
     if (!llm__isa_on(&cpu, isa)) return llm__fail(e, LLM_UNSUPPORTED, "%s is not available on this CPU or system", llm__isa_name(isa));
     k->isa = isa;
@@ -16045,6 +16048,7 @@ struct llm_ctx {
     // The answer in progress.
     bool fresh;                        // new input has not been evaluated yet
     bool answering;                    // an answer has begun and its text is not yet a note or part of base
+    bool refused;                      // error is that of an llm_say or llm_feed: the caller may not have looked, and asks for the answer
     llm_stop why;                      // NULL was returned because ...
     llm_stop ended;                    // the answer is over because ...; what is held is returned first
     uint32_t n_answer;                 // tokens since the last start or limit
@@ -16655,7 +16659,7 @@ static bool llm__enter(llm_ctx *c, llm__call *call) {
     return true;
 }
 static llm_result llm__leave(llm_ctx *c, const llm__call *call, llm_result r) {
-    if (r == LLM_OK) llm__ok(&c->error);
+    if (r == LLM_OK) { llm__ok(&c->error); c->refused = false; }
     if (r == LLM_CANCELLED) llm__atomic_store(&c->cancel, 0);
     llm__publish(c);
     llm__fp_leave(call->fp);
@@ -17151,7 +17155,8 @@ static llm_result llm__check_tokens(llm_ctx *c, const llm_token *tokens, size_t 
 }
 static llm_result llm__eval_tokens(llm_ctx *c, const llm_token *tokens, size_t n, float *all) {
     llm_result r;
-    if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);         // before anything of the tokens is read
+    if (n > c->n_ctx - c->past.n)                                   // before anything of the tokens is read
+        return llm__fail_full(c, LLM__MAX((uint64_t)c->past.n + n, (uint64_t)n));                   // the sum may wrap
     r = llm__check_tokens(c, tokens, n);
     if (r != LLM_OK || n == 0) return r;
     if (c->fresh)
@@ -17403,11 +17408,15 @@ static llm_result llm__queue_message(llm_ctx *c, const char *role, const char *t
     else llm__back_to(c, &before);
     return r;
 }
+static llm_result llm__queued(llm_ctx *c, const llm__call *call, llm_result r) {
+    c->refused = r != LLM_OK;
+    return llm__leave(c, call, r);
+}
 LLM__PUBLIC llm_result llm_say(llm_ctx *c, const char *role, const char *text) {
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    return llm__leave(c, &call, llm__queue_message(c, role, text));
+    return llm__queued(c, &call, llm__queue_message(c, role, text));
 }
 static llm_result llm__queue_text(llm_ctx *c, const char *text, size_t n) {
     llm__mark before;
@@ -17428,7 +17437,7 @@ LLM__PUBLIC llm_result llm_feed(llm_ctx *c, const char *text, size_t n) {
     llm__call call;
     if (!c) return LLM_BAD_ARG;
     if (!llm__enter(c, &call)) return LLM_BUSY;
-    return llm__leave(c, &call, llm__queue_text(c, text, n));
+    return llm__queued(c, &call, llm__queue_text(c, text, n));
 }
 
 // ---- rewind ----
@@ -17691,14 +17700,16 @@ static llm_result llm__next_piece(llm_ctx *c) {
         r = llm__begin_answer(c);
         if (r == LLM_OK) llm__open_answer(c);
     } else if (!c->answering && c->why == LLM_STOP_NONE) {          // going on from tokens that were evaluated
-        if (c->past.n == 0) return llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
+        if (c->past.n == 0)
+            return c->refused ? c->error.code
+                              : llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
         r = llm__text_ready(c);
         if (r == LLM_OK) llm__open_answer(c);
     } else if (c->why == LLM_STOP_LIMIT || c->why == LLM_STOP_CANCEL) {
         c->n_answer = 0;
         c->why = c->ended = LLM_STOP_NONE;
     } else if (c->why != LLM_STOP_NONE) {
-        return LLM_DONE;
+        return c->refused ? c->error.code : LLM_DONE;
     }
     while (r == LLM_OK) {
         r = llm__cut_piece(c);

@@ -622,6 +622,7 @@ typedef struct doctor {
     const char *program;
     uint32_t ms, rounds, n_steps, n_run, default_threads;
     uint64_t random, seed;
+    FILE *json_out, *html_out;
     double limit_ms, start, deadline, load;     // load: of the machine, before the first experiment
     char cpu[128];
     step steps[MAX_STEPS];
@@ -1173,14 +1174,31 @@ static int rules_table(FILE *f) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>doctor
 
-static int doctor_write(const doctor *d, const char *path, void (*write)(FILE *f, const doctor *d)) {
-    const int to_stdout = strcmp(path, "-") == 0;
-    FILE *f = to_stdout ? stdout : fopen(path, "wb");
+static int doctor_open(const char *path, FILE **f) {
+    *f = !path ? NULL : strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
+    if (path && !*f) complain("cannot write '%s': %s", path, strerror(errno));
+    return !path || *f;
+}
+static void doctor_shut(FILE *f) { if (f && f != stdout) fclose(f); }
+// What would be found out at the end is found out before minutes of experiments: a name of a file that was misspelt.
+static int doctor_ready(doctor *d) {
+    const options *o = &d->s->o;
+    llm_plan_info plan;
+    llm_error e;
+    memset(&plan, 0, sizeof plan);
+    if (llm_plan(o->model, NULL, NULL, &plan, &e) < 0) { complain("%s", e.text); return 0; }
+    d->default_threads = plan.n_threads;
+    if (o->better && llm_plan(o->better, NULL, NULL, &plan, &e) < 0) { complain("--better: %s", e.text); return 0; }
+    if (!doctor_open(o->json_file, &d->json_out)) return 0;
+    if (doctor_open(o->html, &d->html_out)) return 1;
+    doctor_shut(d->json_out);
+    return 0;
+}
+static int doctor_write(const doctor *d, const char *path, FILE *f, void (*write)(FILE *f, const doctor *d)) {
     int good;
-    if (!f) { complain("cannot write '%s': %s", path, strerror(errno)); return EXIT_FAILED; }
     write(f, d);
     good = fflush(f) == 0 && !ferror(f);
-    if (!to_stdout && fclose(f) != 0) good = 0;
+    if (f != stdout && fclose(f) != 0) good = 0;
     if (!good) complain("cannot write '%s': %s", path, strerror(errno));
     return good ? EXIT_OK : EXIT_FAILED;
 }
@@ -1195,8 +1213,8 @@ static int doctor_tell(const doctor *d) {
         print_rest(d);
         if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); code = EXIT_FAILED; }
     }
-    if (o->json_file && doctor_write(d, o->json_file, doctor_json) != EXIT_OK) code = EXIT_FAILED;
-    if (o->html && doctor_write(d, o->html, page_write) != EXIT_OK) code = EXIT_FAILED;
+    if (d->json_out && doctor_write(d, o->json_file, d->json_out, doctor_json) != EXIT_OK) code = EXIT_FAILED;
+    if (d->html_out && doctor_write(d, o->html, d->html_out, page_write) != EXIT_OK) code = EXIT_FAILED;
     return code;
 }
 
@@ -1227,12 +1245,6 @@ static int doctor_setup(session *s, setup *u) {
     u->force = s->o.force;
     return 1;
 }
-// What the library chooses by itself; 0 where the file does not even tell that.
-static uint32_t default_threads(const char *file) {
-    llm_plan_info plan;
-    memset(&plan, 0, sizeof plan);
-    return llm_plan(file, NULL, NULL, &plan, NULL) < 0 ? 0 : plan.n_threads;
-}
 static int command_doctor(session *s) {
     doctor *d;
     setup yours;
@@ -1243,7 +1255,7 @@ static int command_doctor(session *s) {
     memset(d, 0, sizeof *d);
     d->s = s;
     d->program = s->program;
-    d->default_threads = default_threads(s->o.model);
+    if (!doctor_ready(d)) { free(d); return EXIT_FAILED; }
     cpu_name(d->cpu, sizeof d->cpu);
     doctor_gear(d);
     d->load = load_average();
@@ -1256,6 +1268,8 @@ static int command_doctor(session *s) {
     else {
         complain("%s", interrupted ? "interrupted before anything was measured" : *d->steps[0].base.last.error
                  ? d->steps[0].base.last.error : "nothing could be measured: did the file go away?");
+        doctor_shut(d->json_out);
+        doctor_shut(d->html_out);
         code = EXIT_FAILED;
     }
     free(d);

@@ -312,7 +312,7 @@ static int option_set(options *o, const rule *r, const char *value) {
         return 1;
     case A_SEED:
         if (parse_u64(value, (uint64_t *)(void *)at)) return 1;
-        complain("%s wants a whole number, not '%s'", r->name, value);
+        complain("%s wants a whole number from 0 to 18446744073709551615, not '%s'", r->name, value);
         return 0;
     case A_COUNT:
         if (!parse_u64(value, &u) || (double)u < r->least || (double)u > r->most) {
@@ -391,14 +391,17 @@ static int same_name(const char *a, const char *b) {
 }
 // llm_isa_name knows them all: "?" is the name of a number that is none.
 static int isa_named(const char *name, llm_isa *out) {
+    char usable[200] = "auto";
     int id;
     *out = LLM_ISA_AUTO;
     if (!name || same_name(name, "auto")) return 1;
     for (id = LLM_ISA_SCALAR; id < 256; id++) {
         const char *known = llm_isa_name((llm_isa)id);
+        const size_t n = strlen(usable);
         if (*known != '?' && same_name(name, known)) { *out = (llm_isa)id; return 1; }
+        if (llm_isa_usable((llm_isa)id)) snprintf(usable + n, sizeof usable - n, ", %s", known);
     }
-    complain("--isa: no instruction set is called '%s'", name);
+    complain("--isa: no instruction set is called '%s'; here there are %s", name, usable);
     return 0;
 }
 static int kv_named(const char *name, llm_kv_type *out) {

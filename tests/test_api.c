@@ -313,7 +313,7 @@ static void model_fields(void) {
     memset(&d, 0, sizeof d); d.cpu_share = 101;                   refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "cpu_share");
     memset(&d, 0, sizeof d); d.host_gb_s = 1e300;                 refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
     memset(&d, 0, sizeof d); d.host_gb_s = (double)nan_value();   refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "host_gb_s");
-    memset(&d, 0, sizeof d); d.isa = (llm_isa)5;                  refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, NULL);
+    memset(&d, 0, sizeof d); d.isa = (llm_isa)5;                  refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "isa: 5 is not");
     memset(&d, 0, sizeof d); d.isa = LLM_ISA_RVV;                 refuse_load(&d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, llm_isa_name(LLM_ISA_RVV));
     memset(&d, 0, sizeof d); d.mapping = (llm_mapping)9;          refuse_load(&d, LLM_BAD_ARG, LLM_UNSUPPORTED, "mapping");
     memset(&d, 0, sizeof d); d.n_parts = 2;                       refuse_load(&d, LLM_BAD_ARG, LLM_BAD_ARG, "parts");
@@ -444,6 +444,9 @@ static void context_full(void) {
     CHECK_EQ(llm_eval(c, reference.tokens, LLM_FAILED), LLM_CONTEXT_FULL);       // the "length" that a failed llm_tokenize gave
     CHECK_EQ(llm_eval(c, reference.tokens, 10), LLM_OK);
     CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_CONTEXT_FULL);
+    CHECK(strstr(llm_last_error(c)->text, "needs 11 positions") != NULL);
+    CHECK_EQ(llm_eval(c, reference.tokens, LLM_FAILED - 8), LLM_CONTEXT_FULL);   // no sum that wraps to "needs 1"
+    CHECK(strstr(llm_last_error(c)->text, "needs 1 ") == NULL && strstr(llm_last_error(c)->text, "needs 0 ") == NULL);
     CHECK_EQ(llm_past(c), 10);
     CHECK(llm_logits(c) && memcmp(llm_logits(c), want + 9 * VOCAB, ROW) == 0);       // the refusal left the last logits alone
     CHECK(llm_sample(c) >= 0);
@@ -2478,6 +2481,42 @@ static void errors_stay(llm_model *m) {
     CHECK(llm_why(c) == LLM_STOP_NONE && llm_last_error(c)->code == LLM_OK);
     llm_close(c);
 }
+// Who does not look at what llm_say returns asks llm_next, and learns from it what was wrong.
+static void refused_input(llm_model *m) {
+    llm_ctx_desc d;
+    llm_ctx *c = open_text(m, 0, 0);
+    char text[sizeof ((llm_error *)0)->text];
+    SECTION("input that was refused, and nobody looked");
+    if (!CHECK(c != NULL)) return;
+    CHECK_EQ(llm_say(c, "user", NULL), LLM_BAD_ARG);                      // nothing was said before
+    strcpy(text, llm_last_error(c)->text);
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_ARG);
+    CHECK_TEXT(llm_last_error(c)->text, text);
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_ARG);
+    CHECK_EQ(llm_set_max_tokens(c, 3), LLM_OK);                           // another call succeeds: forgotten
+    CHECK_EQ(llm_last_error(c)->code, LLM_OK);
+    llm_close(c);
+
+    memset(&d, 0, sizeof d);
+    d.n_ctx = 20;
+    c = open_ctx(m, &d);
+    if (!CHECK(c != NULL)) return;
+    CHECK_EQ(llm_feed(c, "a", 1), LLM_OK);
+    while (llm_next(c, NULL)) {}
+    CHECK(llm_why(c) == LLM_STOP_EOG || llm_why(c) == LLM_STOP_CONTEXT);
+    CHECK_EQ(llm_feed(c, NULL, 1), LLM_BAD_ARG);                          // after an answer: not the old reason for a new question
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_ARG);
+    CHECK_EQ(llm_rewind(c, 0), LLM_OK);
+    CHECK(llm_next(c, NULL) == NULL && llm_last_error(c)->code == LLM_BAD_STATE);
+
+    CHECK_EQ(llm_rewind(c, 0), LLM_OK);                                   // in the middle of one: it goes on
+    CHECK_EQ(llm_feed(c, "a", 1), LLM_OK);
+    if (CHECK(llm_next(c, NULL) != NULL)) {
+        CHECK_EQ(llm_feed(c, NULL, 1), LLM_BAD_ARG);
+        CHECK(llm_next(c, NULL) != NULL && llm_last_error(c)->code == LLM_OK);
+    }
+    llm_close(c);
+}
 static void rewind_to_nothing(void) {
     llm_error e;
     llm_model_desc d;
@@ -2551,6 +2590,7 @@ static void text_suites(void) {
     full_in_text(m);
     failure_after_feeding(m);
     errors_stay(m);
+    refused_input(m);
     rewind_to_nothing();
     seeds(m);
     answer_allocations();

@@ -39,6 +39,8 @@ for bad in "--temp warm" "--temp nan" "--temp 0x1" "--temp -1" "--temp=" "-n -1"
            "--kv f8" "--json=1" "--raw --system x" "-f x"; do
     refuses "run -p x $bad" 2 "run $tiny -p x $bad"
 done
+check "run --isa mmx" run_as 2 run $tiny -p x --isa mmx
+check "run --isa mmx: which there are" said "'mmx'; here there are auto, scalar"
 refuses "bench --rounds 0" 2 "bench $tiny --rounds 0"
 refuses "bench --reps 0" 2 "bench $tiny --reps 0"
 refuses "run without a prompt" 2 "run $tiny"

@@ -33,7 +33,9 @@ for command in plan report doctor; do
     refuses "$command --read --map" 2 "$command $tiny --read --map"
 done
 refuses "doctor --quick --full" 2 "doctor $tiny --quick --full"
-refuses "doctor, a page that cannot be written" 1 "doctor /nonexistent/model.gguf --html /nonexistent/page.html"
+refuses "doctor, a page that cannot be written" 1 "doctor $tiny --html /nonexistent/page.html"
+refuses "doctor, JSON that cannot be written" 1 "doctor $tiny --json /nonexistent/doctor.json"
+refuses "doctor, nothing better" 1 "doctor $tiny --better /nonexistent/model.gguf"
 check "usage" run_as 0 --help
 check "usage: doctor" grep -q '^  doctor ' "$out"
 check "usage: no inner command" [ "$(grep -c probe-run "$out")" -eq 0 ]

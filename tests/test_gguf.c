@@ -580,6 +580,7 @@ static void test_wrong_files(void) {
         { "PK\3\4abcdefgh", LLM_BAD_FILE, "zip" }, { "tjgg\3\0\0\0", LLM_UNSUPPORTED, "GGML" }, { "GG", LLM_BAD_FILE, "too short" },
         { "\x7f" "ELF\2\1\1", LLM_BAD_FILE, "7f 45 4c 46" }, { "GGUF", LLM_BAD_FILE, "header" }
     };
+    static const unsigned char tensors[] = { 0x40, 1, 0, 0, 0, 0, 0, 0, '{', '"', '_', '_' };
     size_t i;
     SECTION("FR-011 byte order");
     bytes[4] = bytes[5] = bytes[6] = 0; bytes[7] = 3;
@@ -598,6 +599,11 @@ static void test_wrong_files(void) {
         EXPECT(others[i].r, others[i].text, NULL);
         free(bytes);
     }
+    bytes = (unsigned char *)malloc(n = sizeof tensors);
+    if (!bytes) abort();
+    memcpy(bytes, tensors, n);
+    EXPECT(LLM_BAD_FILE, "safetensors", NULL);
+    free(bytes);
 }
 
 static void test_paths(void) {

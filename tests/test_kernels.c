@@ -232,7 +232,7 @@ static void test_pick(void) {
     CHECK_EQ(e.code, LLM_OK);
     CHECK_EQ(llm__kernels_pick(&k, LLM_ISA_RVV, &e), LLM_UNSUPPORTED);
     CHECK_TEXT(e.text, "RISC-V vector is not part of this build");
-    CHECK_EQ(llm__kernels_pick(&k, (llm_isa)99, NULL), LLM_UNSUPPORTED);
+    CHECK_EQ(llm__kernels_pick(&k, (llm_isa)99, NULL), LLM_BAD_ARG);
     CHECK_TEXT(llm__isa_name((llm_isa)99), "?");
     CHECK(llm__panel_bytes(32) > 0 && llm__panel_bytes(32) % 32 == 0);
 }
