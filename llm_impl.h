@@ -13542,6 +13542,39 @@ static bool llm__tok_may_cut(const llm__tok_work *w, uint32_t t, size_t begin, s
     if (!w->n_plain || (!control && !llm__tok_is_markup(llm__tok_text(w->v, t)))) return true;
     return !llm__tok_touches_plain(w, begin, end);
 }
+// Of specials[from .. to), which are in the order of their bytes at depth: the first with c or more, or the first with more than c. Each is
+// looked for from the end where it is if all of them go on with c: so a token costs a text that spells it little, however many it begins.
+static uint8_t llm__tok_special_byte(const llm__vocab *v, uint32_t i, uint32_t depth) {
+    return (uint8_t)llm__tok_text(v, v->specials[i]).p[depth];
+}
+static uint32_t llm__tok_specials_from(const llm__vocab *v, uint32_t from, uint32_t to, uint32_t depth, uint8_t c) {
+    uint32_t step, at;
+    for (step = 1; from < to; step *= 2) {
+        at = from + LLM__MIN(step, to - from) - 1;
+        if (llm__tok_special_byte(v, at, depth) >= c) { to = at; break; }
+        from = at + 1;
+    }
+    while (from < to) {
+        at = from + (to - from) / 2;
+        if (llm__tok_special_byte(v, at, depth) < c) from = at + 1;
+        else to = at;
+    }
+    return from;
+}
+static uint32_t llm__tok_specials_behind(const llm__vocab *v, uint32_t from, uint32_t to, uint32_t depth, uint8_t c) {
+    uint32_t step, at;
+    for (step = 1; from < to; step *= 2) {
+        at = to - LLM__MIN(step, to - from);
+        if (llm__tok_special_byte(v, at, depth) <= c) { from = at + 1; break; }
+        to = at;
+    }
+    while (from < to) {
+        at = from + (to - from) / 2;
+        if (llm__tok_special_byte(v, at, depth) <= c) from = at + 1;
+        else to = at;
+    }
+    return from;
+}
 // The longest special token at `at` of at most `limit` bytes; -1 if there is none. Narrows the sorted list byte by byte.
 static llm_token llm__tok_special_at(const llm__tok_work *w, llm__str text, size_t at, size_t limit, uint32_t *n) {
     const llm__vocab *v = w->v;
@@ -13550,22 +13583,12 @@ static llm_token llm__tok_special_at(const llm__tok_work *w, llm__str text, size
     llm_token best = -1;
     limit = LLM__MIN(limit, text.n - at);
     for (; lo < hi; depth++) {
-        uint32_t from, to;
         for (; lo < hi && llm__tok_text(v, v->specials[lo]).n == depth; lo++)
             if (llm__tok_may_cut(w, v->specials[lo], at, at + depth)) { best = (llm_token)v->specials[lo]; *n = depth; }
         if (depth >= limit) break;
         c = (uint8_t)text.p[at + depth];
-        for (from = lo, to = hi; from < to; ) {            // the first that goes on with c or more
-            uint32_t middle = from + (to - from) / 2;
-            if ((uint8_t)llm__tok_text(v, v->specials[middle]).p[depth] < c) from = middle + 1;
-            else to = middle;
-        }
-        for (lo = from, to = hi; from < to; ) {            // the first that goes on with more than c
-            uint32_t middle = from + (to - from) / 2;
-            if ((uint8_t)llm__tok_text(v, v->specials[middle]).p[depth] <= c) from = middle + 1;
-            else to = middle;
-        }
-        hi = from;
+        lo = llm__tok_specials_from(v, lo, hi, depth, c);
+        hi = llm__tok_specials_behind(v, lo, hi, depth, c);
     }
     return best;
 }

@@ -859,6 +859,49 @@ static void test_crowded(void) {
     }
 }
 
+// The longest special token at a place, against looking at every one: many that begin alike, among them long runs of one letter.
+static void test_special_search(void) {
+    static file f;
+    static subject s;
+    char name[64], text[200];
+    llm__tok_work w;
+    llm_error e;
+    uint32_t seed = 7, i, k, n, t, found, longest;
+    size_t at, limit;
+    SECTION("which special token");
+    for (k = 0; k < 40; k++) {
+        file_begin(&f);
+        file_string(&f, "tokenizer.ggml.model", "llama");
+        file_array(&f, "tokenizer.ggml.tokens", LLM__GGUF_STRING, 300);
+        for (t = 0; t < 300; t++) {
+            seed = seed * 1664525 + 1013904223;
+            n = 1 + (seed >> 16) % (k % 4 ? 9 : 50);
+            memset(name, (int)('a' + (seed >> 8) % 3), n);
+            for (i = 0; i < n && k % 4; i++) { seed = seed * 1664525 + 1013904223; name[i] = (char)('a' + (seed >> 24) % (1 + k % 3)); }
+            put_u64(&f, n);
+            put(&f, name, n);
+        }
+        file_array(&f, "tokenizer.ggml.token_type", LLM__GGUF_I32, 300);
+        for (t = 0; t < 300; t++) put_u32(&f, t % 5 ? 3 : 1);
+        if (!CHECK_EQ(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e), LLM_OK)) return;
+        for (i = 0; i < sizeof text; i++) { seed = seed * 1664525 + 1013904223; text[i] = "aaaaaaabc"[(seed >> 24) % 9]; }
+        memset(&w, 0, sizeof w);
+        w.v = &s.v;
+        w.flags = LLM_PARSE_SPECIAL;
+        for (at = 0; at < sizeof text; at++)
+            for (limit = 1; limit <= 60; limit = limit * 2 + 3) {
+                llm_token got = llm__tok_special_at(&w, llm__str_n(text, sizeof text), at, limit, &found);
+                for (t = 0, longest = 0; t < 300; t++) {
+                    llm__str x = llm__tok_text(&s.v, t);
+                    if (t % 5 && x.n <= LLM__MIN(limit, sizeof text - at) && !memcmp(x.p, text + at, x.n))
+                        longest = LLM__MAX(longest, (uint32_t)x.n);
+                }
+                if (!CHECK(longest ? got >= 0 && found == longest && llm__tok_text(&s.v, (uint32_t)got).n == longest : got < 0)) return;
+            }
+        subject_close(&s, &plain_heap);
+    }
+}
+
 // Memory that runs out at every possible point: an error each time, and nothing kept.
 static void test_no_memory(void) {
     static file f;
@@ -1023,6 +1066,7 @@ int main(void) {
     test_minus_one();
     test_hostile();
     test_crowded();
+    test_special_search();
     test_no_memory();
     test_random_bytes();
     test_long_runs();
