@@ -12767,6 +12767,7 @@ typedef struct llm__vocab {
     uint32_t slot_mask;
     llm__tok_merge *merges;                  // (left, right) -> rank, merged
     uint32_t merge_mask;
+    bool crowded;                            // while loading: a place in one of the two tables was too far away
     uint32_t longest;                        // bytes of the longest token
     uint8_t joints[32];                      // bit b: some token has byte b before a space inside it (SentencePiece style only)
     llm_token byte_token[256];
@@ -12793,15 +12794,20 @@ static uint64_t llm__tok_mix(uint64_t h) {
     h *= 0x9e3779b97f4a7c15u;
     return h ^ h >> 29;
 }
+// How many places from its own an entry of the tables may lie. Chance puts none of 16 million farther away than some 150; a file whose
+// texts were chosen to meet at one place would have loading take hours, and is refused. Nothing is looked for beyond it, either.
+#define LLM__TOK_REACH 512u
+
 // The token with this text; -1 if there is none.
 static llm_token llm__tok_find(const llm__vocab *v, llm__str s) {
     uint64_t h;
-    uint32_t i;
+    uint32_t k;
     if (!v->slots || s.n > v->longest) return -1;
     h = llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s));
-    for (i = (uint32_t)h & v->slot_mask; v->slots[i].token; i = (i + 1) & v->slot_mask) {
-        uint32_t t = v->slots[i].token - 1;
-        if (v->slots[i].hash == h && llm__str_eq(llm__tok_text(v, t), s)) return (llm_token)t;
+    for (k = 0; k < LLM__TOK_REACH; k++) {
+        const llm__tok_slot *slot = &v->slots[((uint32_t)h + k) & v->slot_mask];
+        if (!slot->token) break;
+        if (slot->hash == h && llm__str_eq(llm__tok_text(v, slot->token - 1), s)) return (llm_token)(slot->token - 1);
     }
     return -1;
 }
@@ -12811,8 +12817,11 @@ static uint32_t llm__tok_merge_slot(const llm__vocab *v, uint32_t left, uint32_t
 }
 // The token that left and right make; its rank through *rank. -1 if they do not merge.
 static llm_token llm__tok_merged(const llm__vocab *v, uint32_t left, uint32_t right, uint32_t *rank) {
-    uint32_t i = llm__tok_merge_slot(v, left, right);
-    while (v->merges[i].merged && (v->merges[i].left != left || v->merges[i].right != right)) i = (i + 1) & v->merge_mask;
+    uint32_t i = llm__tok_merge_slot(v, left, right), k = 0;
+    while (v->merges[i].merged && (v->merges[i].left != left || v->merges[i].right != right)) {
+        if (++k == LLM__TOK_REACH) return -1;
+        i = (i + 1) & v->merge_mask;
+    }
     *rank = v->merges[i].rank;
     return (llm_token)v->merges[i].merged - 1;
 }
@@ -12851,9 +12860,11 @@ static uint32_t llm__tok_table_size(uint64_t n) {          // a power of two at 
 
 // Two tokens of one text: the later is the one that is found.
 static void llm__vocab_add(llm__vocab *v, uint32_t t, uint64_t h) {
-    uint32_t i = (uint32_t)h & v->slot_mask;
-    for (; v->slots[i].token; i = (i + 1) & v->slot_mask)
+    uint32_t i = (uint32_t)h & v->slot_mask, k = 0;
+    for (; v->slots[i].token; i = (i + 1) & v->slot_mask) {
         if (v->slots[i].hash == h && llm__str_eq(llm__tok_text(v, v->slots[i].token - 1), llm__tok_text(v, t))) break;
+        if (++k == LLM__TOK_REACH) { v->crowded = true; return; }
+    }
     v->slots[i].hash = h;
     v->slots[i].token = t + 1;
 }
@@ -12878,6 +12889,9 @@ static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, cons
     for (i = 0; i < n; i++)
         if (hash[i]) llm__vocab_add(v, first + i, hash[i]);                      // an empty text is never found
 }
+static llm_result llm__vocab_crowded(llm_error *e, const char *key) {
+    return llm__fail(e, LLM_BAD_FILE, "key '%s': its texts were chosen so that looking one up takes as long as reading all of them", key);
+}
 static llm_result llm__vocab_tokens(llm__vocab *v, const llm__heap *h, const llm__gguf_kv *kv, llm_error *e) {
     const uint8_t *next = kv->value;
     uint32_t t, size = llm__tok_table_size(kv->n);
@@ -12887,9 +12901,9 @@ static llm_result llm__vocab_tokens(llm__vocab *v, const llm__heap *h, const llm
     v->slots = (llm__tok_slot *)llm__alloc_zero(h, size, sizeof(llm__tok_slot));
     v->slot_mask = size - 1;
     if (!v->at || !v->slots) return llm__fail(e, LLM_NO_MEMORY, "no memory for the table of %u tokens", v->n_tokens);
-    for (t = 0; t < v->n_tokens; t += LLM__VOCAB_BATCH)
+    for (t = 0; t < v->n_tokens && !v->crowded; t += LLM__VOCAB_BATCH)
         llm__vocab_add_batch(v, t, LLM__MIN(LLM__VOCAB_BATCH, v->n_tokens - t), &next);
-    return LLM_OK;
+    return v->crowded ? llm__vocab_crowded(e, "tokenizer.ggml.tokens") : LLM_OK;
 }
 static llm_result llm__vocab_short(llm_error *e, const char *key, uint64_t n, uint32_t n_tokens) {
     return llm__fail(e, LLM_BAD_FILE, "key '%s': %U elements for %u tokens", key, n, n_tokens);
@@ -12925,15 +12939,20 @@ static llm_result llm__vocab_scores(llm__vocab *v, const llm__gguf *g, llm_error
 }
 // By hash alone: 64 bits hold a few hundred thousand texts apart, and a file made to collide only spoils its own merges.
 static uint32_t llm__vocab_hashed(const llm__vocab *v, uint64_t h) {                 // token + 1, 0 if there is none
-    uint32_t i = (uint32_t)h & v->slot_mask;
-    while (v->slots[i].token && v->slots[i].hash != h) i = (i + 1) & v->slot_mask;
+    uint32_t i = (uint32_t)h & v->slot_mask, k = 0;
+    while (v->slots[i].token && v->slots[i].hash != h) {
+        if (++k == LLM__TOK_REACH) return 0;
+        i = (i + 1) & v->slot_mask;
+    }
     return v->slots[i].token;
 }
 // Of two merges of one pair the earlier counts.
 static void llm__vocab_add_merge(llm__vocab *v, const llm__tok_merge *m) {
-    uint32_t i = llm__tok_merge_slot(v, m->left, m->right);
-    for (; v->merges[i].merged; i = (i + 1) & v->merge_mask)
+    uint32_t i = llm__tok_merge_slot(v, m->left, m->right), k = 0;
+    for (; v->merges[i].merged; i = (i + 1) & v->merge_mask) {
         if (v->merges[i].left == m->left && v->merges[i].right == m->right) return;
+        if (++k == LLM__TOK_REACH) { v->crowded = true; return; }
+    }
     v->merges[i] = *m;
 }
 // "left right": the first space that is not the first byte parts them. A merge of what is no token, or into what is none, cannot
@@ -12977,9 +12996,9 @@ static llm_result llm__vocab_merges(llm__vocab *v, const llm__heap *h, const llm
     v->merges = (llm__tok_merge *)llm__alloc_zero(h, size, sizeof(llm__tok_merge));
     v->merge_mask = size - 1;
     if (!v->merges) return llm__fail(e, LLM_NO_MEMORY, "no memory for the table of %U merges", n);
-    for (i = 0; i < n; i += LLM__VOCAB_BATCH)
+    for (i = 0; i < n && !v->crowded; i += LLM__VOCAB_BATCH)
         llm__vocab_merge_batch(v, i, LLM__MIN(LLM__VOCAB_BATCH, (uint32_t)n - i), &next);
-    return LLM_OK;
+    return v->crowded ? llm__vocab_crowded(e, "tokenizer.ggml.merges") : LLM_OK;
 }
 static llm_token llm__vocab_byte(const llm__vocab *v, const char *p, size_t n) {
     const llm_token t = llm__tok_find(v, llm__str_n(p, n));
@@ -13544,6 +13563,39 @@ static bool llm__tok_may_cut(const llm__tok_work *w, uint32_t t, size_t begin, s
     if (!w->n_plain || (!control && !llm__tok_is_markup(llm__tok_text(w->v, t)))) return true;
     return !llm__tok_touches_plain(w, begin, end);
 }
+// Of specials[from .. to), which are in the order of their bytes at depth: the first with c or more, or the first with more than c. Each is
+// looked for from the end where it is if all of them go on with c: so a token costs a text that spells it little, however many it begins.
+static uint8_t llm__tok_special_byte(const llm__vocab *v, uint32_t i, uint32_t depth) {
+    return (uint8_t)llm__tok_text(v, v->specials[i]).p[depth];
+}
+static uint32_t llm__tok_specials_from(const llm__vocab *v, uint32_t from, uint32_t to, uint32_t depth, uint8_t c) {
+    uint32_t step, at;
+    for (step = 1; from < to; step *= 2) {
+        at = from + LLM__MIN(step, to - from) - 1;
+        if (llm__tok_special_byte(v, at, depth) >= c) { to = at; break; }
+        from = at + 1;
+    }
+    while (from < to) {
+        at = from + (to - from) / 2;
+        if (llm__tok_special_byte(v, at, depth) < c) from = at + 1;
+        else to = at;
+    }
+    return from;
+}
+static uint32_t llm__tok_specials_behind(const llm__vocab *v, uint32_t from, uint32_t to, uint32_t depth, uint8_t c) {
+    uint32_t step, at;
+    for (step = 1; from < to; step *= 2) {
+        at = to - LLM__MIN(step, to - from);
+        if (llm__tok_special_byte(v, at, depth) <= c) { from = at + 1; break; }
+        to = at;
+    }
+    while (from < to) {
+        at = from + (to - from) / 2;
+        if (llm__tok_special_byte(v, at, depth) <= c) from = at + 1;
+        else to = at;
+    }
+    return from;
+}
 // The longest special token at `at` of at most `limit` bytes; -1 if there is none. Narrows the sorted list byte by byte.
 static llm_token llm__tok_special_at(const llm__tok_work *w, llm__str text, size_t at, size_t limit, uint32_t *n) {
     const llm__vocab *v = w->v;
@@ -13552,22 +13604,12 @@ static llm_token llm__tok_special_at(const llm__tok_work *w, llm__str text, size
     llm_token best = -1;
     limit = LLM__MIN(limit, text.n - at);
     for (; lo < hi; depth++) {
-        uint32_t from, to;
         for (; lo < hi && llm__tok_text(v, v->specials[lo]).n == depth; lo++)
             if (llm__tok_may_cut(w, v->specials[lo], at, at + depth)) { best = (llm_token)v->specials[lo]; *n = depth; }
         if (depth >= limit) break;
         c = (uint8_t)text.p[at + depth];
-        for (from = lo, to = hi; from < to; ) {            // the first that goes on with c or more
-            uint32_t middle = from + (to - from) / 2;
-            if ((uint8_t)llm__tok_text(v, v->specials[middle]).p[depth] < c) from = middle + 1;
-            else to = middle;
-        }
-        for (lo = from, to = hi; from < to; ) {            // the first that goes on with more than c
-            uint32_t middle = from + (to - from) / 2;
-            if ((uint8_t)llm__tok_text(v, v->specials[middle]).p[depth] <= c) from = middle + 1;
-            else to = middle;
-        }
-        hi = from;
+        lo = llm__tok_specials_from(v, lo, hi, depth, c);
+        hi = llm__tok_specials_behind(v, lo, hi, depth, c);
     }
     return best;
 }

@@ -802,6 +802,107 @@ static void test_hostile(void) {
     }
 }
 
+// Texts, and merges, chosen so that their places in the tables lie one behind the other: time in proportion to the square of the file, were
+// it read. As many texts of the same lengths, not chosen, are a vocabulary.
+enum { CROWD = 1200, CROWD_SLOTS = 2048, CROWD_HOMES = CROWD_SLOTS / 16, CROWD_HALVES = 160 };
+
+static bool is_home(uint64_t h) { return (h & (CROWD_SLOTS - 1)) < CROWD_HOMES; }
+static void crowded_texts(file *f, bool chosen) {
+    char text[16];
+    unsigned n, i;
+    file_begin(f);
+    file_string(f, "tokenizer.ggml.model", "llama");
+    file_array(f, "tokenizer.ggml.tokens", LLM__GGUF_STRING, CROWD);
+    for (n = 0, i = 4096; n < CROWD; i++) {
+        sprintf(text, "%x", i);
+        if (chosen && !is_home(llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, llm__str_of(text))))) continue;
+        put_text(f, text);
+        n++;
+    }
+}
+static void crowded_merges(file *f, bool chosen) {
+    static unsigned pairs[CROWD];
+    char text[16];
+    unsigned n = 0, i;
+    for (i = 0; n < CROWD && i < CROWD_HALVES * CROWD_HALVES; i++)
+        if (!chosen || is_home(llm__tok_mix((uint64_t)(i / CROWD_HALVES) << 32 | i % CROWD_HALVES))) pairs[n++] = i;
+    CHECK_EQ(n, CROWD);
+    file_begin(f);
+    file_string(f, "tokenizer.ggml.model", "gpt2");
+    file_string(f, "tokenizer.ggml.pre", "gpt-2");
+    file_array(f, "tokenizer.ggml.tokens", LLM__GGUF_STRING, CROWD_HALVES + CROWD);
+    for (i = 0; i < CROWD_HALVES + CROWD; i++) {
+        unsigned pair = i < CROWD_HALVES ? 0 : pairs[i - CROWD_HALVES];
+        if (i < CROWD_HALVES) sprintf(text, "%02x", i);
+        else sprintf(text, "%02x%02x", pair / CROWD_HALVES, pair % CROWD_HALVES);
+        put_text(f, text);
+    }
+    file_array(f, "tokenizer.ggml.merges", LLM__GGUF_STRING, CROWD);
+    for (i = 0; i < CROWD; i++) {
+        sprintf(text, "%02x %02x", pairs[i] / CROWD_HALVES, pairs[i] % CROWD_HALVES);
+        put_text(f, text);
+    }
+}
+static void test_crowded(void) {
+    static file f;
+    static subject s;
+    llm_error e;
+    int merges;
+    SECTION("texts that meet at one place");
+    for (merges = 0; merges < 2; merges++) {
+        void (*const write)(file *, bool) = merges ? crowded_merges : crowded_texts;
+        write(&f, false);
+        CHECK_EQ(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e), LLM_OK);
+        CHECK_EQ(s.v.status, LLM_OK);
+        subject_close(&s, &plain_heap);
+        write(&f, true);
+        check_bad(&f, merges ? "'tokenizer.ggml.merges'" : "'tokenizer.ggml.tokens'", "chosen", "");
+    }
+}
+
+// The longest special token at a place, against looking at every one: many that begin alike, among them long runs of one letter.
+static void test_special_search(void) {
+    static file f;
+    static subject s;
+    char name[64], text[200];
+    llm__tok_work w;
+    llm_error e;
+    uint32_t seed = 7, i, k, n, t, found, longest;
+    size_t at, limit;
+    SECTION("which special token");
+    for (k = 0; k < 40; k++) {
+        file_begin(&f);
+        file_string(&f, "tokenizer.ggml.model", "llama");
+        file_array(&f, "tokenizer.ggml.tokens", LLM__GGUF_STRING, 300);
+        for (t = 0; t < 300; t++) {
+            seed = seed * 1664525 + 1013904223;
+            n = 1 + (seed >> 16) % (k % 4 ? 9 : 50);
+            memset(name, (int)('a' + (seed >> 8) % 3), n);
+            for (i = 0; i < n && k % 4; i++) { seed = seed * 1664525 + 1013904223; name[i] = (char)('a' + (seed >> 24) % (1 + k % 3)); }
+            put_u64(&f, n);
+            put(&f, name, n);
+        }
+        file_array(&f, "tokenizer.ggml.token_type", LLM__GGUF_I32, 300);
+        for (t = 0; t < 300; t++) put_u32(&f, t % 5 ? 3 : 1);
+        if (!CHECK_EQ(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e), LLM_OK)) return;
+        for (i = 0; i < sizeof text; i++) { seed = seed * 1664525 + 1013904223; text[i] = "aaaaaaabc"[(seed >> 24) % 9]; }
+        memset(&w, 0, sizeof w);
+        w.v = &s.v;
+        w.flags = LLM_PARSE_SPECIAL;
+        for (at = 0; at < sizeof text; at++)
+            for (limit = 1; limit <= 60; limit = limit * 2 + 3) {
+                llm_token got = llm__tok_special_at(&w, llm__str_n(text, sizeof text), at, limit, &found);
+                for (t = 0, longest = 0; t < 300; t++) {
+                    llm__str x = llm__tok_text(&s.v, t);
+                    if (t % 5 && x.n <= LLM__MIN(limit, sizeof text - at) && !memcmp(x.p, text + at, x.n))
+                        longest = LLM__MAX(longest, (uint32_t)x.n);
+                }
+                if (!CHECK(longest ? got >= 0 && found == longest && llm__tok_text(&s.v, (uint32_t)got).n == longest : got < 0)) return;
+            }
+        subject_close(&s, &plain_heap);
+    }
+}
+
 // Memory that runs out at every possible point: an error each time, and nothing kept.
 static void test_no_memory(void) {
     static file f;
@@ -965,6 +1066,8 @@ int main(void) {
     test_wrong_types();
     test_minus_one();
     test_hostile();
+    test_crowded();
+    test_special_search();
     test_no_memory();
     test_random_bytes();
     test_long_runs();
