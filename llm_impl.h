@@ -16243,8 +16243,13 @@ LLM__PUBLIC size_t llm_meta(const llm_model *m, const char *key, char *buf, size
 
 LLM__PUBLIC size_t llm_tokenize(const llm_model *m, const char *text, size_t n, unsigned flags, llm_token *out, size_t cap) {
     size_t needed = 0;
+    llm__fpenv fp;
+    llm_result r;
     if (!m || (n && !text) || (cap && !out) || m->vocab.status != LLM_OK) return LLM_FAILED;
-    return llm__tok_encode(&m->vocab, &m->heap, llm__str_n(text, n), flags, NULL, 0, out, cap, &needed) == LLM_OK ? needed : LLM_FAILED;
+    fp = llm__fp_enter();                                          // scores are floats, and some come from integers
+    r = llm__tok_encode(&m->vocab, &m->heap, llm__str_n(text, n), flags, NULL, 0, out, cap, &needed);
+    llm__fp_leave(fp);
+    return r == LLM_OK ? needed : LLM_FAILED;
 }
 LLM__PUBLIC size_t llm_detokenize(const llm_model *m, const llm_token *tokens, size_t n, unsigned flags, char *buf, size_t cap) {
     if (!m || (n && !tokens) || (cap && !buf) || m->vocab.status != LLM_OK) return LLM_FAILED;
