@@ -57,6 +57,9 @@ for bad in /nonexistent/model.gguf "$dir" "$dir/empty.gguf" "$dir/text.gguf" "$d
     refuses "bench $bad" 1 "bench $bad"
 done
 refuses "run -f of a missing file" 1 "run $tiny -f /nonexistent/prompt.txt"
+"$llm" run $tiny -f "/nonexistent/
+prompt.txt" > "$out" 2> "$err"
+check "a name of two lines: one sentence" one_sentence
 printf 'a\0b' > "$dir/nul.txt"
 refuses "a NUL in a message" 1 "run $tiny -f $dir/nul.txt"
 
