@@ -1633,6 +1633,7 @@ static llm_result llm__os_file_fail(llm_error *e, const char *what, const char *
     const char *why = code == ENOENT ? "no such file" : code == EACCES || code == EPERM ? "permission denied"
                     : code == EISDIR ? "it is a directory" : code == ENOTDIR ? "a part of the path is not a directory"
                     : code == EMFILE || code == ENFILE ? "too many open files" : code == ENAMETOOLONG ? "the name is too long"
+                    : code == ELOOP ? "its symbolic links lead in a circle"
                     : code == EIO ? "the disk reports an error" : NULL;
     if (why) return llm__fail(e, LLM_IO, "%s '%v': %s", what, &tail, why);
     return llm__fail(e, LLM_IO, "%s '%v': system error %d", what, &tail, code);

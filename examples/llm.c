@@ -104,6 +104,13 @@ static void complain(const char *format, ...) {
     fprintf(stderr, "llm: %s\n", line);
 }
 
+// The exit code of what wrote to stdout and has no more to do.
+static int written(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return EXIT_OK;
+    complain("cannot write: %s", strerror(errno));
+    return EXIT_FAILED;
+}
+
 typedef struct text { char *p; size_t n, cap; } text;      // p is NULL or ends with a NUL
 
 static void text_add(text *t, const char *bytes, size_t n) {
@@ -801,8 +808,11 @@ static void chat_answer(chat *c, size_t turns_before) {
         if (!piece) break;
         progress_erase(c->s);
         show(stdout, piece, n);
-        fflush(stdout);
         text_add(&answer, piece, n);
+        if (fflush(stdout) == 0) continue;
+        complain("cannot write the answer: %s", strerror(errno));
+        c->failed = 1;
+        break;
     }
     answering = NULL;
     progress_erase(c->s);
@@ -933,6 +943,7 @@ static void chat_loop(chat *c) {
         if (c->line.p[0] == '/') {
             if (!chat_command(c, &system_text)) break;
         } else chat_say(c);
+        if (ferror(stdout)) break;                                       // nobody hears what comes
     }
     if (c->at_terminal) fputc('\n', stdout);
     text_free(&system_text);
@@ -1546,7 +1557,7 @@ static int run_command(const command *c, const char *program, int n, char **rest
     if (s.o.help) {
         printf("usage: %s\n", c->usage);
         options_help(stdout, c->id);
-        return fflush(stdout) == 0 ? EXIT_OK : EXIT_FAILED;
+        return written();
     }
     if (c->id == COMPARE && (!s.o.model || (!s.o.theirs && !s.o.share))) {
         complain("which reports? llm compare MINE.json THEIRS.json");
@@ -1567,11 +1578,11 @@ int main(int argc, char **argv) {
     if (argc < 2) { usage(stderr); return EXIT_USAGE; }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);
-        return EXIT_OK;
+        return written();
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("llm %d.%d.%d\n", LLM_VERSION_MAJOR, LLM_VERSION_MINOR, LLM_VERSION_PATCH);
-        return EXIT_OK;
+        return written();
     }
     for (i = 0; i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0) return run_command(&commands[i], argv[0], argc - 2, argv + 2);
