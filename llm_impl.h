@@ -397,6 +397,8 @@
 #define LLM__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LLM__MIN(a, b) ((a) < (b) ? (a) : (b))
 #define LLM__MAX(a, b) ((a) > (b) ? (a) : (b))
+// A double that no float is, where digits count: GCC's -fsingle-precision-constant, usual on boards, cuts 0.1 to a float, but not 0.1L.
+#define LLM__F64(x)    ((double)x##L)
 
 // With LLM_NO_STDLIB the five functions of <string.h> that are called here are our own. Compilers call four of them by themselves, for
 // structs that are copied or cleared, whatever they are told about the C library: so our own carry those names in the assembler, where
@@ -1661,6 +1663,7 @@ static llm_result llm__os_file_fail(llm_error *e, const char *what, const char *
     const char *why = code == ENOENT ? "no such file" : code == EACCES || code == EPERM ? "permission denied"
                     : code == EISDIR ? "it is a directory" : code == ENOTDIR ? "a part of the path is not a directory"
                     : code == EMFILE || code == ENFILE ? "too many open files" : code == ENAMETOOLONG ? "the name is too long"
+                    : code == ELOOP ? "its symbolic links lead in a circle"
                     : code == EIO ? "the disk reports an error" : NULL;
     if (why) return llm__fail(e, LLM_IO, "%s '%v': %s", what, &tail, why);
     return llm__fail(e, LLM_IO, "%s '%v': system error %d", what, &tail, code);
@@ -5154,9 +5157,9 @@ static bool llm__gguf_changed(const llm__gguf *g) {
 
 // v times ten to the power of n, in steps that neither overflow nor lose what `digits` digits need.
 static double llm__gguf_scale10(double v, int n) {
-    for (; n >= 16; n -= 16) v *= 1e16;
+    for (; n >= 16; n -= 16) v *= LLM__F64(1e16);
     for (; n > 0; n--) v *= 10.0;
-    for (; n <= -16; n += 16) v /= 1e16;
+    for (; n <= -16; n += 16) v /= LLM__F64(1e16);
     for (; n < 0; n++) v /= 10.0;
     return v;
 }
@@ -5164,8 +5167,8 @@ static double llm__gguf_scale10(double v, int n) {
 static int llm__gguf_decimal(double v, int digits, uint64_t *n) {
     int e10 = 0, i;
     double low = 1.0;
-    while (v >= 1e16) { v /= 1e16; e10 += 16; }
-    while (v < 1e-15) { v *= 1e16; e10 -= 16; }
+    while (v >= LLM__F64(1e16)) { v /= LLM__F64(1e16); e10 += 16; }
+    while (v < LLM__F64(1e-15)) { v *= LLM__F64(1e16); e10 -= 16; }
     while (v >= 10.0) { v /= 10.0; e10++; }
     while (v < 1.0) { v *= 10.0; e10--; }
     for (i = 1; i < digits; i++) low *= 10.0;
@@ -5181,7 +5184,7 @@ static void llm__gguf_text_float(llm__text *t, double v, bool single) {
     int digits, e10 = 0, i, count = 0;
     if (v != v) { llm__text_bytes(t, "nan", 3); return; }
     if (v < 0) { llm__text_byte(t, '-'); v = -v; }
-    if (v > 1.7976931348623157e308) { llm__text_bytes(t, "inf", 3); return; }
+    if (v > LLM__F64(1.7976931348623157e308)) { llm__text_bytes(t, "inf", 3); return; }
     if (v == 0) { llm__text_byte(t, '0'); return; }
     for (digits = 1; digits <= (single ? 9 : 15); digits++) {
         double back;
@@ -5465,7 +5468,7 @@ static llm__dd llm__dd_sum(double a, double b) {
     return r;
 }
 static llm__dd llm__dd_product(double a, double b) {
-    double at = a * 134217729.0, bt = b * 134217729.0;                          // 2^27 + 1: splits into halves of 26 bits
+    double at = a * LLM__F64(134217729.0), bt = b * LLM__F64(134217729.0);      // 2^27 + 1: splits into halves of 26 bits
     double ah = at - (at - a), bh = bt - (bt - b), al = a - ah, bl = b - bh;
     double hh, hl, lh, ll;
     llm__dd r;
@@ -5496,7 +5499,7 @@ static llm__dd llm__dd_div(llm__dd a, llm__dd b) {
 }
 static llm__dd llm__dd_ln2(void) {
     llm__dd r;
-    r.hi = 0.69314718055994529; r.lo = 2.3190468138462996e-17;
+    r.hi = LLM__F64(0.69314718055994529); r.lo = LLM__F64(2.3190468138462996e-17);
     return r;
 }
 
@@ -5506,11 +5509,11 @@ static llm__dd llm__dd_log(double x) {
     uint64_t u;
     double m;
     llm__dd s, z, p;
-    if (x < 2.2250738585072014e-308) { x *= 18014398509481984.0; k = -54; }     // subnormal: times 2^54
+    if (x < LLM__F64(2.2250738585072014e-308)) { x *= 18014398509481984.0; k = -54; } // subnormal: times 2^54
     u = llm__f64_bits(x);
     k += (int)(u >> 52 & 2047u) - 1023;
     m = llm__bits_f64((u & 0xfffffffffffffull) | 0x3ff0000000000000ull);
-    if (m > 1.4142135623730951) { m *= 0.5; k++; }
+    if (m > LLM__F64(1.4142135623730951)) { m *= 0.5; k++; }
     s = llm__dd_div(llm__dd_of(m - 1.0), llm__dd_sum(m, 1.0));                  // |s| < 0.1716: s^2 < 0.0295, 18 terms leave 2^-96
     z = llm__dd_mul(s, s);
     p = llm__dd_of(0.0);
@@ -5527,7 +5530,7 @@ static double llm__pow(double base, double exponent) {
     int i, k;
     if (!(t.hi < 709.0)) return t.hi > 0.0 ? llm__bits_f64(0x7ff0000000000000ull) : t.hi;      // infinity, or NaN as it came
     if (t.hi < -708.0) return 0.0;
-    n = t.hi * 1.4426950408889634;
+    n = t.hi * LLM__F64(1.4426950408889634);
     n = (n + 6755399441055744.0) - 6755399441055744.0;                          // to the nearest integer
     r = llm__dd_add(t, llm__dd_mul(llm__dd_of(-n), llm__dd_ln2()));             // |r| <= 0.3466
     for (i = 15; i >= 2; i--) {                                                 // e = (r^2/2! + r^3/3! ...) / r, by Horner
@@ -5544,7 +5547,7 @@ static uint64_t llm__turns(double f) {
     llm__dd inverse, t;
     double high, low;
     uint64_t turns, below;
-    inverse.hi = 0.15915494309189535; inverse.lo = -9.8393383375912429e-18;     // 1 / (2 pi)
+    inverse.hi = LLM__F64(0.15915494309189535); inverse.lo = -LLM__F64(9.8393383375912429e-18); // 1 / (2 pi)
     t = llm__dd_mul(llm__dd_of(f), inverse);
     if (!(t.hi < 9007199254740992.0)) return 0;                                 // 2^53 turns per position, or NaN: no fraction is left
     high = (t.hi - (double)(uint64_t)t.hi) * 18446744073709551616.0;
@@ -11363,7 +11366,7 @@ typedef struct llm__rope_scaling {
 // YaRN (Peng et al. 2023, section 3.2): frequencies that turn more than beta_fast times within the original context are kept, those that
 // turn fewer than beta_slow times are interpolated, with a ramp over the pair index between.
 static double llm__yarn_index(const llm__net *net, double base, double turns) {
-    return net->n_rot * llm__ln(net->n_ctx_orig / (turns * 6.283185307179586)) / (2.0 * llm__ln(base));
+    return net->n_rot * llm__ln(net->n_ctx_orig / (turns * LLM__F64(6.283185307179586))) / (2.0 * llm__ln(base));
 }
 static double llm__floor(double x) { double n = (double)(int64_t)x; return n > x ? n - 1.0 : n; }
 
@@ -11373,7 +11376,7 @@ static double llm__yarn_frequency(const llm__net *net, const llm__rope_scaling *
     double span, ramp;
     low = LLM__MAX(low, 0.0);
     high = LLM__MIN(high, net->n_rot - 1.0);
-    span = LLM__MAX(high - low, 0.001);
+    span = LLM__MAX(high - low, LLM__F64(0.001));
     ramp = ((double)i - low) / span;
     ramp = 1.0 - LLM__MIN(1.0, LLM__MAX(0.0, ramp));
     return f / s->factor * (1.0 - ramp) + f * ramp;
@@ -11393,7 +11396,7 @@ static void llm__bind_rope(llm__binder *b, llm__rope *rope, double base, const l
         rope->turns[i] = f < 0.0 ? 0 - llm__turns(-f) : llm__turns(f);
     }
     rope->factor = s->attn_factor;
-    if (s->yarn && s->factor > 1.0) rope->factor *= (float)(1.0 + 0.1 * llm__ln(s->factor));
+    if (s->yarn && s->factor > 1.0) rope->factor *= (float)(1.0 + LLM__F64(0.1) * llm__ln(s->factor));
 }
 
 // Factors that frequencies are divided by; NULL: the file has none of that name.
@@ -16483,8 +16486,13 @@ LLM__PUBLIC llm_result llm_fingerprint(const llm_model *m, int full, char hex[65
 
 LLM__PUBLIC size_t llm_tokenize(const llm_model *m, const char *text, size_t n, unsigned flags, llm_token *out, size_t cap) {
     size_t needed = 0;
+    llm__fpenv fp;
+    llm_result r;
     if (!m || (n && !text) || (cap && !out) || m->vocab.status != LLM_OK) return LLM_FAILED;
-    return llm__tok_encode(&m->vocab, &m->heap, llm__str_n(text, n), flags, NULL, 0, out, cap, &needed) == LLM_OK ? needed : LLM_FAILED;
+    fp = llm__fp_enter();                                          // scores are floats, and some come from integers
+    r = llm__tok_encode(&m->vocab, &m->heap, llm__str_n(text, n), flags, NULL, 0, out, cap, &needed);
+    llm__fp_leave(fp);
+    return r == LLM_OK ? needed : LLM_FAILED;
 }
 LLM__PUBLIC size_t llm_detokenize(const llm_model *m, const llm_token *tokens, size_t n, unsigned flags, char *buf, size_t cap) {
     if (!m || (n && !tokens) || (cap && !buf) || m->vocab.status != LLM_OK) return LLM_FAILED;

@@ -1156,7 +1156,7 @@ static void rules_cell(FILE *f, const char *s, int is_code) {
     for (; *s; s++) fputc(is_code && *s == '_' ? ' ' : *s == '{' || *s == '}' ? '`' : *s, f);
     fputc(' ', f);
 }
-static int rules_table(FILE *f) {
+static void rules_table(FILE *f) {
     size_t i;
     fputs("| symptom | cause | check | fix |\n|---|---|---|---|\n", f);
     for (i = 0; i < sizeof llm__rules / sizeof llm__rules[0]; i++) {
@@ -1166,7 +1166,6 @@ static int rules_table(FILE *f) {
         rules_cell(f, llm__rules[i].advice, 0);
         fputs("|\n", f);
     }
-    return fflush(f) == 0 ? EXIT_OK : EXIT_FAILED;
 }
 
 #include "page.h"
@@ -1249,7 +1248,10 @@ static int command_doctor(session *s) {
     doctor *d;
     setup yours;
     int code;
-    if (s->o.table) return rules_table(stdout);
+    if (s->o.table) {
+        rules_table(stdout);
+        return written();
+    }
     if (!doctor_setup(s, &yours)) return EXIT_USAGE;
     d = (doctor *)room_for(1, sizeof *d);
     memset(d, 0, sizeof *d);

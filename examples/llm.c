@@ -91,13 +91,24 @@ static void cpu_name(char *out, size_t cap) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>text   Sentences for people, strings that grow, JSON that is valid whatever the bytes were.
 
+// One sentence on one line, whatever a name in it contains.
 static void complain(const char *format, ...) {
+    char line[2048];
+    size_t i;
     va_list args;
-    fputs("llm: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    for (i = 0; line[i]; i++)
+        if ((unsigned char)line[i] < 32 || line[i] == 127) line[i] = '?';
+    fprintf(stderr, "llm: %s\n", line);
+}
+
+// The exit code of what wrote to stdout and has no more to do.
+static int written(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return EXIT_OK;
+    complain("cannot write: %s", strerror(errno));
+    return EXIT_FAILED;
 }
 
 typedef struct text { char *p; size_t n, cap; } text;      // p is NULL or ends with a NUL
@@ -153,22 +164,19 @@ static void json_string(FILE *f, const char *first, const char *key, const char 
 static void json_real(FILE *f, const char *key, double value) { fprintf(f, ", \"%s\": %.3f", key, value); }
 static void json_count(FILE *f, const char *key, uint64_t value) { fprintf(f, ", \"%s\": %llu", key, (unsigned long long)value); }
 
-// What comes out of a model file must not play with the terminal: control characters other than newline and tab become '?'.
+// What comes out of a model file must not play with the terminal: control characters other than newline and tab become '?', and so does
+// what is no UTF-8, because a terminal of 8 bits takes 0x9b for the beginning of a command.
 static void show(FILE *f, const char *s, size_t n) {
-    size_t i, from = 0;
+    size_t i, len;
     if (!is_terminal(f)) { fwrite(s, 1, n, f); return; }
-    for (i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        size_t bad = (c < 32 && c != '\n' && c != '\t') || c == 127 ? 1
-                   : c == 0xc2 && i + 1 < n && (unsigned char)s[i + 1] < 0xa0 ? 2 : 0;
-        if (!bad) continue;
-        fwrite(s + from, 1, i - from, f);
-        fputc('?', f);
-        i += bad - 1;
-        from = i + 1;
+    for (i = 0; i < n; i += len ? len : 1) {
+        const unsigned char c = (unsigned char)s[i];
+        len = utf8_length(s + i, n - i);
+        if (!len || (c < 32 && c != '\n' && c != '\t') || c == 127 || (c == 0xc2 && (unsigned char)s[i + 1] < 0xa0)) fputc('?', f);
+        else fwrite(s + i, 1, len, f);
     }
-    fwrite(s + from, 1, n - from, f);
 }
+static void shows(FILE *f, const char *s) { show(f, s, strlen(s)); }
 
 static void bytes_text(char *out, size_t cap, uint64_t bytes) {
     if (bytes < 10000) snprintf(out, cap, "%u bytes", (unsigned)bytes);
@@ -803,8 +811,11 @@ static void chat_answer(chat *c, size_t turns_before) {
         if (!piece) break;
         progress_erase(c->s);
         show(stdout, piece, n);
-        fflush(stdout);
         text_add(&answer, piece, n);
+        if (fflush(stdout) == 0) continue;
+        complain("cannot write the answer: %s", strerror(errno));
+        c->failed = 1;
+        break;
     }
     answering = NULL;
     progress_erase(c->s);
@@ -935,6 +946,7 @@ static void chat_loop(chat *c) {
         if (c->line.p[0] == '/') {
             if (!chat_command(c, &system_text)) break;
         } else chat_say(c);
+        if (ferror(stdout)) break;                                       // nobody hears what comes
     }
     if (c->at_terminal) fputc('\n', stdout);
     text_free(&system_text);
@@ -953,7 +965,7 @@ static int command_chat(session *s) {
     llm_model_info(s->model, &info);
     if (info.text_status < 0) { complain("this model cannot talk: %s", info.text_reason); return EXIT_FAILED; }
     if (c.at_terminal) {
-        show(stderr, *info.name ? info.name : s->o.model, strlen(*info.name ? info.name : s->o.model));
+        shows(stderr, *info.name ? info.name : s->o.model);
         fputs(". /help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.\n", stderr);
     }
     catch_interrupts();
@@ -1053,10 +1065,12 @@ static void info_text(const session *s, const llm_info *i, const text *sums) {
     text value = { NULL, 0, 0 };
     char key[256];
     printf("%-12s ", "model");
-    show(stdout, s->o.model, strlen(s->o.model));
+    shows(stdout, s->o.model);
     printf("\n%-12s ", "name");
-    show(stdout, *i->name ? i->name : "(none)", strlen(*i->name ? i->name : "(none)"));
-    printf("\n%-12s %s %s\n", "kind", i->arch, i->size_label);
+    shows(stdout, *i->name ? i->name : "(none)");
+    printf("\n%-12s %s ", "kind", i->arch);
+    shows(stdout, i->size_label);
+    putchar('\n');
     bytes_text(a, sizeof a, i->file_bytes);
     printf("%-12s %s (%llu bytes)\n", "file", a, (unsigned long long)i->file_bytes);
     bytes_text(a, sizeof a, i->weight_bytes);
@@ -1067,7 +1081,12 @@ static void info_text(const session *s, const llm_info *i, const text *sums) {
            (unsigned)i->n_head, (unsigned)i->n_head_kv, (unsigned)i->n_ctx_train);
     if (i->n_expert) printf(", %u experts of which %u are used", (unsigned)i->n_expert, (unsigned)i->n_expert_used);
     printf("\n%-12s %u tokens", "vocabulary", (unsigned)i->n_vocab);
-    if (*i->vocab_type) printf(", %s%s%s", i->vocab_type, *i->pre_tokenizer ? ", split as " : "", i->pre_tokenizer);
+    if (*i->vocab_type) {
+        printf(", ");
+        shows(stdout, i->vocab_type);
+        printf("%s", *i->pre_tokenizer ? ", split as " : "");
+        shows(stdout, i->pre_tokenizer);
+    }
     printf(", %s chat template\n", i->has_template ? "with a" : "no");
     if (i->text_status < 0) printf("%-12s no text: %s\n", "", i->text_reason);
     puts("\ntype               weights           bytes   share");
@@ -1450,7 +1469,7 @@ static void bench_text(const session *s, const bench *b) {
     const char *name = *b->info.name ? b->info.name : s->o.model;
     bytes_text(size, sizeof size, b->info.file_bytes);
     printf("%-12s ", "model");
-    show(stdout, name, strlen(name));
+    shows(stdout, name);
     printf(" (%s, %s)\n", b->info.arch, size);
     printf("%-12s %s, %s, %u thread%s\n", "machine", b->cpu, llm_isa_name(b->stats.isa), (unsigned)b->stats.n_threads,
            b->stats.n_threads == 1 ? "" : "s");
@@ -1557,7 +1576,7 @@ static int run_command(const command *c, const char *program, int n, char **rest
     if (s.o.help) {
         printf("usage: %s\n", c->usage);
         options_help(stdout, c->id);
-        return fflush(stdout) == 0 ? EXIT_OK : EXIT_FAILED;
+        return written();
     }
     if (c->id == COMPARE && (!s.o.model || (!s.o.theirs && !s.o.share))) {
         complain("which reports? llm compare MINE.json THEIRS.json");
@@ -1578,11 +1597,11 @@ int main(int argc, char **argv) {
     if (argc < 2) { usage(stderr); return EXIT_USAGE; }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);
-        return EXIT_OK;
+        return written();
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("llm %d.%d.%d\n", LLM_VERSION_MAJOR, LLM_VERSION_MINOR, LLM_VERSION_PATCH);
-        return EXIT_OK;
+        return written();
     }
     for (i = 0; i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0) return run_command(&commands[i], argv[0], argc - 2, argv + 2);

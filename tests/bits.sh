@@ -149,6 +149,8 @@ build gcc-Os gcc $std -Os && rest "gcc -Os" && by_name "gcc -Os"
 build gcc-O3-native gcc $std -O3 -march=native && rest "gcc -O3 -march=native"
 build gcc-O2-fast-math gcc $std -O2 -ffast-math && rest "gcc -O2 -ffast-math"
 build gcc-O3-native-fast-math gcc $std -O3 -march=native -ffast-math && rest "gcc -O3 -march=native -ffast-math"
+build gcc-single gcc $std -O1 -fsingle-precision-constant -fshort-enums -funsigned-char -fwrapv &&
+    rest "gcc -O1 -fsingle-precision-constant -fshort-enums -funsigned-char"
 build gxx-O2 g++ -x c++ -std=c++11 -O2 && rest "g++ -O2" && by_name "g++ -O2"
 build clang-O0 clang $std -O0 && rest "clang -O0"
 if build clang-O2 clang $std -O2; then

@@ -95,4 +95,33 @@ check("and can be stopped again", t.wait_for(b"tok/s") and t.wait_for(b"> "))
 t.send(b"/quit\r")
 check("/quit leaves with code 0", t.end() == 0)
 
+# A file whose texts are escape sequences: nothing of them reaches the terminal, nor do those in a name that is complained about.
+data = open(model, "rb").read()
+
+
+def text(b):
+    return len(b).to_bytes(8, "little") + b
+
+
+at = data.index(b"general.description") - 8
+n = int.from_bytes(data[at + 31:at + 39], "little")
+data = data[:at] + text(b"general.size_label") + b"\x08\0\0\0" + text(b"\x1b[31m\x9b2J".ljust(n + 1, b"x")) + data[at + 39 + n:]
+for key, value, evil in ((b"model", b"gpt2", b"\x1b[2J"), (b"pre", b"gpt-2", b"\x1b[32m")):
+    key = text(b"tokenizer.ggml." + key) + b"\x08\0\0\0"
+    assert key + text(value) in data
+    data = data.replace(key + text(value), key + text(evil))
+hostile = os.path.join(scratch, "hostile.gguf")
+open(hostile, "wb").write(data)
+
+
+def plain(*args):
+    t = Terminal(*args)
+    t.end()
+    return t.seen and not [c for c in t.seen if c == 127 or c < 32 and c not in b"\r\n\t" or 127 < c < 160]
+
+
+check("info shows a hostile file's texts without their escapes", plain("info", hostile))
+check("report and plan too", plain("report", hostile) and plain("plan", hostile))
+check("complaints too", plain("info", hostile, "--key", "x\x1b[31m") and plain("run", model, "-f", "no\x1b[31m\nfile"))
+
 sys.exit(1 if failures else 0)

@@ -58,7 +58,14 @@ for bad in /nonexistent/model.gguf "$dir" "$dir/empty.gguf" "$dir/text.gguf" "$d
     refuses "info --json $bad" 1 "info $bad --json"
     refuses "bench $bad" 1 "bench $bad"
 done
+if ln -s loop "$dir/loop" 2> /dev/null; then
+    refuses "a link to itself" 1 "info $dir/loop"
+    check "a link to itself: said" said 'links lead in a circle'
+fi
 refuses "run -f of a missing file" 1 "run $tiny -f /nonexistent/prompt.txt"
+"$llm" run $tiny -f "/nonexistent/
+prompt.txt" > "$out" 2> "$err"
+check "a name of two lines: one sentence" one_sentence
 printf 'a\0b' > "$dir/nul.txt"
 refuses "a NUL in a message" 1 "run $tiny -f $dir/nul.txt"
 
@@ -104,6 +111,12 @@ if [ -w /dev/full ]; then
     "$llm" run $tiny -p "$ask" -n 10 > /dev/full 2> "$err"
     check "a full disk: code 1" [ $? -eq 1 ]
     check "a full disk: said" said '^llm: cannot write'
+    for words in --help --version "info --help" "info $tiny" "doctor --table"; do
+        "$llm" $words > /dev/full 2> "$err"
+        check "a full disk: llm $words: code 1, and said" [ $? -eq 1 -a "$(grep -c '^llm: cannot write' "$err")" -eq 1 ]
+    done
+    printf '%s\n' "$ask" "$ask" | "$llm" chat $tiny -n 10 > /dev/full 2> "$err"
+    check "a full disk: llm chat: code 1, and said once" [ $? -eq 1 -a "$(grep -c '^llm: cannot write' "$err")" -eq 1 ]
 fi
 
 # -- JSON

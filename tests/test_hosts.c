@@ -263,6 +263,46 @@ static void background(void) {
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
+// A vocabulary's scores may be integers, which become floats, or subnormal: the host's rounding and its DAZ must not choose the tokens of
+// llm_tokenize, and where the host traps inexact results there is nothing to trap. Scores that only rounding upwards tells apart, then
+// ones that DAZ makes equal.
+
+static void scores_of_pieces(const int32_t *scores, uint32_t type, llm_token *got) {
+    static const uint64_t envs[] = { LLM__FP_PLAIN, 0x5f80, 0x9fc0, 0x4000 };        // x86: plain, upwards, FTZ and DAZ, nothing masked
+    const char key[] = "tokenizer.ggml.scores";
+    gguf_writer w;
+    llm_error e;
+    llm_model *m;
+    size_t n, at, i;
+    unsigned char *bytes = small_bases[0].write(&n, &w);
+    for (at = 0; at + 64 < n && memcmp(bytes + at, key, strlen(key)); at++) { }
+    at += strlen(key) + 4;                                               // past the key and what says "array"
+    memcpy(bytes + at, &type, 4);
+    memcpy(bytes + at + 12 + 259 * 4, scores, 5 * sizeof *scores);
+    m = llm_load_memory(bytes, n, NULL, &e);
+    for (i = 0; CHECK(m != NULL) && i < (LLM__X64 ? LLM__COUNT(envs) : 1); i++) {
+        const llm__fpenv before = llm__fp_get();
+        size_t n_tokens;
+        llm__fp_set(envs[i]);
+        n_tokens = llm_tokenize(m, "ab", 2, 0, got + 4 * i, 4);
+        llm__fp_set(before);
+        CHECK_EQ(n_tokens, 2);
+        if (!CHECK(got[4 * i] == got[0] && got[4 * i + 1] == got[1])) printf("  environment %x\n", (unsigned)envs[i]);
+    }
+    llm_unload(m);
+    free(bytes);
+}
+static void tokens_and_rounding(void) {
+    static const int32_t integers[5] = { 0, 0, 0, 16777217, 16777216 }, subnormals[5] = { 0, 0, 0, 2, 1 };       // of "ab" and " a"
+    llm_token got[16] = { 0 };
+    SECTION("the host's rounding and llm_tokenize");
+    scores_of_pieces(integers, LLM__GGUF_I32, got);
+    CHECK(got[0] == 263 && got[1] == 261);                               // equal: leftmost first, " a" "b"
+    scores_of_pieces(subnormals, LLM__GGUF_F32, got);
+    CHECK(got[0] == 259 && got[1] == 262);                               // "ab" is the better one: " " "ab"
+}
+
+//------------------------------------------------------------------------------------------------------------------------------
 // FR-086: sizes and places of the public structs against the record in abi.h, and that the record knows every struct of llm.h.
 
 static size_t abi_column(size_t on_64, size_t on_x86, size_t on_32) {
@@ -313,6 +353,7 @@ int main(void) {
     test_lacks("small stacks, closed streams and /proc");
 #endif
     background();
+    tokens_and_rounding();
     structs();
     return test_done();
 }
