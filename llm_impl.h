@@ -253,6 +253,13 @@
 #define LLM__PREFETCH_L2(p)  ((void)(p))
 #endif
 
+// The root of a float, in its place, by the one instruction of 32-bit ARM and RISC-V cores with floating point: correctly rounded.
+#if LLM__GNUC && !defined(__TINYC__) && defined(__ARM_PCS_VFP)
+#define LLM__ROOT_OF(x)   __asm__("vsqrt.f32 %0, %1" : "=t"(x) : "t"(x))
+#elif LLM__GNUC && !defined(__TINYC__) && defined(__riscv_flen)
+#define LLM__ROOT_OF(x)   __asm__("fsqrt.s %0, %1" : "=f"(x) : "f"(x))
+#endif
+
 // Dots of bytes on ARM: to each of four sums four products (SDOT; of one lane of a), or eight products to each of 2 x 2 (SMMLA). Clang
 // wants a function to have the feature. GNU as 2.40 refuses them below ARMv8.2, and what GCC raises to that can no longer inline what
 // -mcpu was raised otherwise; so there they are put together from the numbers of their registers. Volatile: all as written, or GCC
@@ -5450,6 +5457,9 @@ static float llm__sqrt(float x) {
     return vget_lane_f32(vsqrt_f32(vdup_n_f32(x)), 0);
 #elif LLM__HAS_WASM128
     return wasm_f32x4_extract_lane(wasm_f32x4_sqrt(wasm_f32x4_splat(x)), 0);
+#elif defined(LLM__ROOT_OF)
+    LLM__ROOT_OF(x);
+    return x;
 #else
     return llm__sqrt_exact(x);
 #endif
@@ -16631,8 +16641,9 @@ static void llm__facts_of_ctx(llm_ctx *c) {
     s->mapping_reason = m->gguf.mapping_reason;
     s->kv_type = c->state.kv.type;
     s->kv_limit_bytes = llm__kv_bytes_for(&c->state.kv, c->n_ctx, c->state.n_batch);
-    s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values" : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values"
-                 : "blocked, F16 keys and values";
+    if (LLM__DIAGNOSIS)
+        s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values"
+                     : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values" : "blocked, F16 keys and values";
 }
 static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
@@ -17018,7 +17029,7 @@ static llm_result llm__plan(const llm__source *src, const llm_model_desc *desc, 
     p.mem_limit_by = memory.limit_by;
     p.kv_type = c.kv_type;
     p.gb_s = LLM__MAX(d.host_gb_s, 0.0);
-    named = src->path ? llm__name_type_of(src->path) : NULL;
+    named = LLM__FILES && src->path ? llm__name_type_of(src->path) : NULL;
     p.name_type = named ? named->name : "";
     p.name_bits = named ? (double)named->bits : 0.0;
     r = llm__plan_open(&p, src, &d, &c, err);
