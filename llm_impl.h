@@ -16026,6 +16026,10 @@ LLM__PUBLIC void llm_unload(llm_model *model) {
 static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
     if (!d->allocator.alloc_fn != !d->allocator.free_fn)
         return llm__fail(e, LLM_BAD_ARG, "allocator: give both alloc_fn and free_fn, or neither");
+#if defined(LLM_NO_STDLIB) && !defined(LLM_MALLOC)
+    if (!d->allocator.alloc_fn)
+        return llm__fail(e, LLM_BAD_ARG, "allocator: this build has no malloc (LLM_NO_STDLIB); give one, that of llm_arena for instance");
+#endif
     if (d->cores != LLM_CORES_ANY && d->cores != LLM_CORES_BIG)
         return llm__fail(e, LLM_BAD_ARG, "cores: %d is not a value of llm_cores", (int)d->cores);
     if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);
