@@ -298,7 +298,7 @@ typedef struct llm_model_desc {  /* zeroed = defaults */
     llm_progress  progress;
     llm_parallel  parallel;
     llm_clock     clock;
-    uint32_t      n_threads;     /* workers, the caller's thread included; at most 256
+    uint32_t      n_threads;     /* workers, the caller's thread included; more than 256 are cut to that
                                     (0 = one for each performance core that this thread may use: see CORES above) */
     llm_isa       isa;           /* forced; LLM_UNSUPPORTED if this CPU or build lacks it              (0 = the best there is) */
     llm_cores     cores;

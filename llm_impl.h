@@ -4417,6 +4417,7 @@ static llm_result llm__gguf_walk_tensor(llm__cursor *c, llm__gguf_tensor *t, uin
 // What people load instead of a model.
 static llm_result llm__gguf_not_gguf(const uint8_t *p, size_t n, llm_error *e) {
     llm__str s = llm__str_n((const char *)p, n);
+    size_t text = 0;
     if (llm__str_starts(s, "version https://git-lfs"))
         return llm__fail(e, LLM_BAD_FILE, "this is a Git LFS pointer, not the model: fetch the file itself (git lfs pull)");
     if (n && (p[0] == '<' || llm__str_starts(s, "\n<")))
@@ -4427,6 +4428,9 @@ static llm_result llm__gguf_not_gguf(const uint8_t *p, size_t n, llm_error *e) {
     if (n > 9 && p[6] == 0 && p[7] == 0 && p[8] == '{' && p[9] == '"')              // 64 bits of length, then JSON
         return llm__fail(e, LLM_BAD_FILE, "this is a safetensors file, not a GGUF file: convert it to GGUF");
     if (n < 4) return llm__fail(e, LLM_BAD_FILE, "this file of %U bytes is too short to be GGUF", (uint64_t)n);
+    while (text < LLM__MIN(n, 60) && p[text] >= ' ' && p[text] < 127) text++;
+    s.n = text;
+    if (text >= 16) return llm__fail(e, LLM_BAD_FILE, "this is not a GGUF file but a text: '%v'", &s);        // often says what went wrong
     return llm__fail(e, LLM_BAD_FILE, "this is not a GGUF file: it begins with the bytes %x %x %x %x",
                      (uint32_t)p[0], (uint32_t)p[1], (uint32_t)p[2], (uint32_t)p[3]);
 }
@@ -16219,6 +16223,10 @@ LLM__PUBLIC void llm_unload(llm_model *model) {
 static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
     if (!d->allocator.alloc_fn != !d->allocator.free_fn)
         return llm__fail(e, LLM_BAD_ARG, "allocator: give both alloc_fn and free_fn, or neither");
+#if defined(LLM_NO_STDLIB) && !defined(LLM_MALLOC)
+    if (!d->allocator.alloc_fn)
+        return llm__fail(e, LLM_BAD_ARG, "allocator: this build has no malloc (LLM_NO_STDLIB); give one, that of llm_arena for instance");
+#endif
     if (d->cores != LLM_CORES_ANY && d->cores != LLM_CORES_BIG)
         return llm__fail(e, LLM_BAD_ARG, "cores: %d is not a value of llm_cores", (int)d->cores);
     if (d->force > 1) return llm__fail(e, LLM_BAD_ARG, "force: %u is neither 0 nor 1", d->force);

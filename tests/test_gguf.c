@@ -578,7 +578,9 @@ static void test_wrong_files(void) {
         { "<!DOCTYPE html><html>", LLM_BAD_FILE, "web page" },
         { "version https://git-lfs.github.com/spec/v1\noid", LLM_BAD_FILE, "Git LFS" },
         { "PK\3\4abcdefgh", LLM_BAD_FILE, "zip" }, { "tjgg\3\0\0\0", LLM_UNSUPPORTED, "GGML" }, { "GG", LLM_BAD_FILE, "too short" },
-        { "\x7f" "ELF\2\1\1", LLM_BAD_FILE, "7f 45 4c 46" }, { "GGUF", LLM_BAD_FILE, "header" }
+        { "\x7f" "ELF\2\1\1", LLM_BAD_FILE, "7f 45 4c 46" }, { "GGUF", LLM_BAD_FILE, "header" },
+        { "Access to this model is restricted\n", LLM_BAD_FILE, "'Access to this model is restricted'" },
+        { "{\"error\":\"Repository not found\"}", LLM_BAD_FILE, "Repository not found" }
     };
     static const unsigned char tensors[] = { 0x40, 1, 0, 0, 0, 0, 0, 0, '{', '"', '_', '_' };
     size_t i;

@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     llm_info info = LLM__ZERO;
     llm_finding found[2];
     llm_stats_info stats = LLM__ZERO;
-    llm_error e;
+    llm_error e, bare;
     llm_model *m;
     llm_ctx *c;
     const unsigned char *p;
@@ -62,6 +62,7 @@ int main(int argc, char **argv) {
     desc.allocator.alloc_fn = get;
     desc.allocator.free_fn = give;
     if (argc > 2) return say_vocabulary(bytes, n, &desc.allocator);
+    llm_unload(llm_load_memory(bytes, n, NULL, &bare));
     m = llm_load_memory(bytes, n, &desc, &e);
     c = llm_open(m, &ctx_desc, &e);
     if (!c) { printf("refused %d %s\n", (int)e.code, e.text); llm_unload(m); return 0; }
@@ -73,6 +74,7 @@ int main(int argc, char **argv) {
            llm_findings(c, found, 2) > 0 ? 1u : 0u, llm_report(c, NULL, 0) > 0 ? 1u : 0u);
     llm_stats(c, &stats);
     printf("times %u\n", stats.load_ms > 0.0 || stats.prefill_ms > 0.0 || stats.decode_gb_s > 0.0 || stats.roofline_pct > 0.0 ? 1u : 0u);
+    printf("without an allocator %d %s\n", (int)bare.code, bare.text);
     llm_close(c);
     llm_unload(m);
     return 0;
@@ -137,6 +139,8 @@ fi
 switch LLM_SMALL refuses
 switch LLM_NO_STDLIB refuses
 check "LLM_NO_STDLIB: without a clock there are no times" grep -q '^times 0$' "$(of LLM_NO_STDLIB $tiny)"
+check "LLM_NO_STDLIB: an allocator is asked for" grep -q '^without an allocator -1 allocator: .*LLM_NO_STDLIB' "$(of LLM_NO_STDLIB $tiny)"
+check "the whole library has its own" grep -q '^without an allocator 0 $' "$(of whole $tiny)"
 check "the whole library has times" grep -q '^times 1$' "$(of whole $tiny)"
 switch LLM_NO_CHAT refuses
 switch LLM_NO_DIAGNOSIS refuses
