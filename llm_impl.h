@@ -16244,6 +16244,7 @@ static llm_result llm__check_ctx_desc(const llm_ctx_desc *d, llm_error *e) {
         return llm__fail(e, LLM_BAD_ARG, "kv_type: %d is not a value of llm_kv_type", (int)d->kv_type);
     if (d->template_json) return llm__fail(e, LLM_UNSUPPORTED, "template_json is not available in this version");
     if (d->grammar || d->json_schema) return llm__fail(e, LLM_UNSUPPORTED, "grammar and json_schema are not available in this version");
+    if (d->trust_content > 1) return llm__fail(e, LLM_BAD_ARG, "trust_content: %u is neither 0 nor 1", d->trust_content);
     return LLM_OK;
 }
 
@@ -16940,6 +16941,9 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     llm__facts_of_ctx(c);
     llm__publish(c);
     llm__fp_leave(fp);
+    if (c->n_ctx > m->net.n_ctx_train)
+        llm__log(&m->log, LLM__LOG_WARNING, "n_ctx is %u and the model was trained for %u positions: beyond them it answers nonsense", c->n_ctx,
+                 m->net.n_ctx_train);
     return c;
 }
 

@@ -207,7 +207,7 @@ typedef struct options {
     const char *stops[MAX_STOPS];
     uint32_t n_stops, max_tokens, threads, ctx, batch, top_k, n_prompt, n_gen, depth, rounds, ms;
     uint64_t seed;
-    double temp, top_p, min_p;
+    double temp, top_p, min_p, repeat_penalty;
     int raw, json, read, map, force, quiet, verbose, help, brief, full, table, sha256, share;
 } options;
 
@@ -235,6 +235,7 @@ static const rule rules[] = {
     { TALK,    "--top-k",    "N",    A_COUNT, AT(top_k),         0, MANY, "only the N likeliest tokens (0 = off)" },
     { TALK,    "--top-p",    "X",    A_REAL,  AT(top_p),         0, 1,    "the likeliest tokens that make up X (0.95; 0 = off)" },
     { TALK,    "--min-p",    "X",    A_REAL,  AT(min_p),         0, 1,    "tokens at least X times as likely as the best (0.05; 0 = off)" },
+    { TALK,    "--repeat-penalty", "X", A_REAL, AT(repeat_penalty), 0, 1000, "divides the logits of the last 64 tokens, as by 1.1 (0 = off)" },
     { TALK,    "--seed",     "N",    A_SEED,  AT(seed),          0, 0,    "the same seed repeats the same answer (0)" },
     { TALK,    "--stop",     "TEXT", TEXTS,   AT(stops),         0, 0,    "end the answer before TEXT; may be given up to 16 times" },
     { TALK,    "--template", "NAME", A_TEXT,  AT(chat_template), 0, 0,    "chatml, llama2, llama3, gemma, mistral, phi3, zephyr, plain" },
@@ -518,6 +519,7 @@ static void session_sampling(session *s) {
     s->sampling.top_k = s->o.top_k;
     s->sampling.top_p = (float)s->o.top_p;
     s->sampling.min_p = (float)s->o.min_p;
+    s->sampling.repeat_penalty = (float)s->o.repeat_penalty;
     s->sampling.seed = s->o.seed;
 }
 
@@ -637,6 +639,7 @@ static int command_run(session *s) {
     int code;
     if (s->o.prompt && s->o.file) { complain("-p and -f are two prompts; one is enough"); return EXIT_USAGE; }
     if (s->o.raw && s->o.system) { complain("--raw knows no messages: put the system text into the prompt"); return EXIT_USAGE; }
+    if (s->o.raw && s->o.chat_template) { complain("--raw is the text without a template, and --template asks for one"); return EXIT_USAGE; }
     code = run_read_prompt(&s->o, &prompt);
     if (code == EXIT_OK && !s->o.raw && strlen(text_of(&prompt)) != prompt.n) {
         complain("the prompt has a NUL byte at offset %lu; a message is text (--raw takes any byte)",

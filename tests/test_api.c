@@ -337,6 +337,7 @@ static void context_fields(void) {
     memset(&d, 0, sizeof d); d.template_json = "{}";         refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "template_json");
     memset(&d, 0, sizeof d); d.grammar = "root ::= \"a\"";   refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "grammar");
     memset(&d, 0, sizeof d); d.json_schema = "{}";           refuse_open(m, &d, LLM_UNSUPPORTED, LLM_UNSUPPORTED, "json_schema");
+    memset(&d, 0, sizeof d); d.trust_content = 2;            refuse_open(m, &d, LLM_BAD_ARG, LLM_BAD_ARG, "trust_content");
     memset(&d, 0, sizeof d); d.n_stop = 1;                   refuse_open(m, &d, LLM_BAD_ARG, LLM_BAD_ARG, "stop");
     memset(&d, 0, sizeof d); d.stop = stops; d.n_stop = 2;   refuse_open(m, &d, LLM_BAD_ARG, LLM_BAD_ARG, "stop");
     memset(&d, 0, sizeof d); d.sampling.temperature = -1;    refuse_open(m, &d, LLM_BAD_ARG, LLM_BAD_ARG, "temperature");
@@ -1343,11 +1344,12 @@ static uint64_t tick(void *user) {
     k->calls++;
     return k->now += 3000;
 }
-typedef struct log_book { int lines, bad, other; pthread_t thread; } log_book;
+typedef struct log_book { int lines, bad, other, nonsense; pthread_t thread; } log_book;
 static void write_log(void *user, int level, const char *text) {
     log_book *b = (log_book *)user;
     b->lines++;
     if (level < 0 || level > 3 || !text || !*text) b->bad = 1;
+    else if (strstr(text, "n_ctx is 257") && strstr(text, "trained for 256 positions")) b->nonsense++;
     if (!pthread_equal(b->thread, pthread_self())) b->other = 1;
 }
 static void clock_and_log(void) {
@@ -1377,6 +1379,10 @@ static void clock_and_log(void) {
         CHECK(b.lines > 0 && !b.bad && !b.other);            // the unusable vocabulary is worth a line
     }
     llm_close(c);
+    llm_close(open_sized(m, 256, 0));
+    CHECK_EQ(b.nonsense, 0);
+    llm_close(open_sized(m, 257, 0));                        // one position more than it has learned
+    CHECK_EQ(b.nonsense, 1);
     llm_unload(m);
 }
 

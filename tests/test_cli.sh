@@ -36,7 +36,7 @@ done
 refuses "unknown command" 2 "explain $tiny"
 for bad in "--temp warm" "--temp nan" "--temp 0x1" "--temp -1" "--temp=" "-n -1" "-n 1e3" "-n 5x" "-n 99999999999" "--seed -1" \
            "--seed 18446744073709551616" "--top-p 1.5" "--min-p -0.1" "--top-k 1.5" "--ctx 0" "--threads two" "--batch 0" "--isa mmx" \
-           "--kv f8" "--json=1" "--raw --system x" "-f x"; do
+           "--kv f8" "--json=1" "--raw --system x" "--raw --template chatml" "--repeat-penalty -1" "-f x"; do
     refuses "run -p x $bad" 2 "run $tiny -p x $bad"
 done
 check "run --isa mmx" run_as 2 run $tiny -p x --isa mmx

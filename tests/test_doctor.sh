@@ -49,6 +49,9 @@ check "doctor --table: as README.md has it" cmp "$out" "$dir/readme"
 # -- plan
 check "plan" run_as 0 plan $tiny
 check "plan: a verdict" grep -q '^fits ' "$out"
+check "plan --ctx 100000" run_as 0 plan $tiny --ctx 100000
+check "plan --ctx 100000: more than it has learned" grep -q '^context .* 100000 where the model was trained for 512 tokens' "$out"
+check "plan again" run_as 0 plan $tiny
 check "plan: speed" grep -q '^speed .* tok/s' "$out"
 check "plan --json" run_as 0 plan $tiny --json --ctx 256
 cp "$out" "$dir/256"
