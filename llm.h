@@ -413,7 +413,8 @@ typedef struct llm_ctx_desc {    /* zeroed = defaults */
                                     mistral, phi3, zephyr, plain           (NULL = the model's own, else by its special tokens) */
     const char *template_json;   /* not available yet: LLM_UNSUPPORTED unless NULL */
     const char *grammar, *json_schema;      /* not available yet: LLM_UNSUPPORTED unless NULL */
-    uint32_t    trust_content;   /* 1 = special tokens inside message text count              (0 = plain text: no forged turns) */
+    uint32_t    trust_content;   /* 1 = special tokens inside message text count    (0 = plain text: no turn is forged where special tokens
+                                    mark turns. Where letters do, as in "plain" and with Llama 2's [INST], whoever types them begins one) */
 } llm_ctx_desc;
 
 /* Opens a conversation. llm_open(NULL, ...) returns NULL and keeps a failing *err, so that llm_load and llm_open need one check. */

@@ -4491,14 +4491,16 @@ static uint64_t llm__gguf_fingerprint(const uint8_t *p, size_t n, uint64_t h) {
 static llm_result llm__gguf_parse(llm__gguf *g, llm__gguf_shard *s, const uint8_t *bytes, uint64_t here, uint64_t *need, llm_error *e) {
     llm__cursor c = LLM__ZERO;
     uint64_t n_tensors = 0, n_kv = 0;
+    const uint64_t seen = LLM__MIN(here, SIZE_MAX / 2);                  // what a difference of pointers can tell, in 32 bits
     const uint8_t *lists;
     llm_result r;
     c.at = bytes;
-    c.end = bytes + (size_t)here;
-    c.beyond = s->size - here;
+    c.end = bytes + (size_t)seen;
+    c.beyond = s->size - seen;
     r = llm__gguf_header(&c, g, &n_tensors, &n_kv, e);
     lists = c.at;
     if (r == LLM_OK) r = llm__gguf_walk(&c, g, n_tensors, n_kv, e);
+    if (r == LLM_AGAIN && seen < here) return llm__fail(e, LLM_UNSUPPORTED, "the directory is longer than half an address space");
     if (r == LLM_AGAIN) llm__add((uint64_t)(c.at - bytes), c.wanted, need);
     if (r != LLM_OK) return r;
     g->n_kv = (uint32_t)n_kv;
