@@ -8105,7 +8105,7 @@ LLM__RI void LLM__R(super_q2_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s
 }
 // The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
 LLM__RI void LLM__R(super_q3_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15));
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, (char)-1, (char)-1, 14, 15));
     llm__avx2_rows r = LLM__R(rows_at)(w + 94, rb);
     int i;
     for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
