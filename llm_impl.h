@@ -7834,6 +7834,14 @@ LLM__AVX2_INLINE __m256i llm__avx2_four_bytes(const void *p) {         // the sa
     memcpy(&v, p, 4);
     return _mm256_set1_epi32(v);
 }
+// yes where the mask is all ones, no where it is 0. GCC before 12.4 and 13.3 never chooses yes under -funsigned-char (its bug 110108).
+LLM__AVX2_INLINE __m256i llm__avx2_choose(__m256i no, __m256i yes, __m256i mask) {
+#if defined(__CHAR_UNSIGNED__)
+    return _mm256_or_si256(_mm256_and_si256(mask, yes), _mm256_andnot_si256(mask, no));
+#else
+    return _mm256_blendv_epi8(no, yes, mask);
+#endif
+}
 LLM__AVX2_INLINE __m256i llm__avx2_low(__m256i v, int mask) { return _mm256_and_si256(v, _mm256_set1_epi8((char)mask)); }
 // Bits n.. of each byte, or with n < 0 the byte moved up; what crosses from a neighbour must be masked.
 LLM__AVX2_INLINE __m256i llm__avx2_shift(__m256i v, int n) {
@@ -8108,8 +8116,8 @@ LLM__RI llm__avx2_pair LLM__R(fifths)(__m256i words) {
     const __m256i lo = _mm256_shuffle_epi8(words, twice), hi = _mm256_shuffle_epi8(_mm256_srli_epi32(words, 16), twice);
     const __m256i odd = _mm256_set1_epi16((short)0xff00);
     llm__avx2_pair p;
-    p.lo = _mm256_blendv_epi8(_mm256_slli_epi16(lo, 4), lo, odd);
-    p.hi = _mm256_blendv_epi8(_mm256_slli_epi16(hi, 4), hi, odd);
+    p.lo = llm__avx2_choose(_mm256_slli_epi16(lo, 4), lo, odd);
+    p.hi = llm__avx2_choose(_mm256_slli_epi16(hi, 4), hi, odd);
     return p;
 }
 // d, and m where the type has one: else it is two bytes of weights, and nobody looks.
@@ -8148,7 +8156,7 @@ LLM__RI void LLM__R(super_q2_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s
 }
 // The twelve bytes of llm__q3_k_scale, then d: the last 14 of the block.
 LLM__RI void LLM__R(super_q3_k)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {
-    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1, 14, 15));
+    const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, (char)-1, (char)-1, 14, 15));
     llm__avx2_rows r = LLM__R(rows_at)(w + 94, rb);
     int i;
     for (i = 0; i < 4; i++) r.v[i] = _mm256_shuffle_epi8(r.v[i], order);
@@ -8263,7 +8271,7 @@ LLM__RI void LLM__R(powers)(const uint8_t *w, size_t rb, llm__avx2_scales *s) { 
     const __m256i e = _mm256_and_si256(LLM__R(words)(w, rb), _mm256_set1_epi32(255));
     const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
     const __m256i subnormal = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
-    s->d = _mm256_castsi256_ps(_mm256_blendv_epi8(normal, subnormal, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+    s->d = _mm256_castsi256_ps(llm__avx2_choose(normal, subnormal, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
     s->m = s->d;
 }
 LLM__RI void LLM__R(super_iq4_xs)(const uint8_t *w, size_t rb, llm__avx2_scales *s) {

@@ -37,6 +37,8 @@ any() { [ -n "$LONG" ]; }
 # -- dialects. Short: each compiler in its oldest and newest.
 for std in c99 c17 ${LONG:+c11}; do in_c gcc $std "$dir/with.c"; in_c clang $std "$dir/with.c"; done
 any || in_c clang c11 "$dir/with.c"
+for cc in gcc clang; do in_c $cc c99 -funsigned-char "$dir/with.c"; done
+has aarch64-linux-gnu-gcc && in_c aarch64-linux-gnu-gcc c99 -fsigned-char "$dir/with.c"                 # as Apple and Windows have it
 for std in c++11 c++20 ${LONG:+c++14 c++17}; do in_cxx g++ $std "$dir/with.c"; in_cxx clang++ $std "$dir/with.c"; done
 any || in_cxx clang++ c++17 "$dir/with.c"
 if has tcc; then
