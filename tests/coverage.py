@@ -26,7 +26,7 @@ def main(lines_json, source, reasons_txt):
     counts = {}
     for entry in json.load(open(lines_json))["files"]:
         for line in entry["lines"]:
-            if not line["gcovr/noncode"] and not line["gcovr/excluded"]:
+            if not line.get("gcovr/noncode") and not line.get("gcovr/excluded"):
                 counts[line["line_number"]] = counts.get(line["line_number"], 0) + line["count"]
     name_of = functions(source)
     by_function = {}

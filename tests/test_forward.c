@@ -593,6 +593,83 @@ static void mixtures(void) {
     mixture("mixture-Q4_K_M.gguf", no_k_m, "Q4_K_M");
 }
 
+//------------------------------------------------------------------------------------------------------------------------------
+// Queries, keys and values in one tensor, their rows one above the other, as Phi-3's files have them.
+
+// The q of a layer's three, weights or biases, with k and v that follow it; NULL: t is no such tensor. *drop: it is the k or the v of one.
+static int three_of(const llm__gguf *g, const llm__gguf_tensor *t, const llm__gguf_tensor **three, bool *drop) {
+    char name[64], *at;
+    int i;
+    llm__format(name, sizeof name, "%v", &t->name);
+    at = strstr(name, "attn_");
+    *drop = at && (at[5] == 'k' || at[5] == 'v') && at[6] == '.';
+    if (!at || at[5] != 'q' || at[6] != '.') return 0;
+    for (i = 0; i < 3; i++) {
+        at[5] = "qkv"[i];
+        three[i] = llm__gguf_tensor_find(g, llm__str_of(name));
+        if (!CHECK(three[i] != NULL)) return 0;
+    }
+    return 1;
+}
+static golden_file in_one_tensor(const golden_file *f) {
+    llm__heap heap = LLM__ZERO;
+    llm__gguf_options o = LLM__ZERO;
+    llm__gguf g = LLM__ZERO;
+    golden_file out = { NULL, 0, 0 }, data = { NULL, 0, 0 };
+    llm_error e;
+    uint32_t i, d, k, n = 0;
+    o.heap = &heap;
+    if (!CHECK(llm__gguf_open_memory(&g, f->p, f->n, &o, &e) == LLM_OK)) return out;
+    golden_put(&out, f->p, (size_t)((const unsigned char *)g.tensors[0].name.p - 8 - f->p));
+    for (i = 0; i < g.n_tensors; i++) {
+        const llm__gguf_tensor *t = &g.tensors[i], *three[3];
+        bool drop;
+        const int fused = three_of(&g, t, three, &drop);
+        char name[64];
+        if (drop) continue;
+        llm__format(name, sizeof name, "%v", &t->name);
+        if (fused) {
+            char *q = strstr(name, "attn_q.") + 6;
+            memmove(q + 2, q, strlen(q) + 1);
+            memcpy(q, "kv", 2);
+        }
+        golden_text(&out, name);
+        golden_u32(&out, t->n_dims);
+        for (d = 0; d < t->n_dims; d++)
+            golden_u64(&out, fused && d + 1 == t->n_dims ? three[0]->dims[d] + three[1]->dims[d] + three[2]->dims[d] : t->dims[d]);
+        golden_u32(&out, t->gguf_type);
+        golden_u64(&out, data.n);
+        for (k = 0; k < (fused ? 3u : 1u); k++) golden_put(&data, fused ? three[k]->data : t->data, (size_t)(fused ? three[k] : t)->n_bytes);
+        while (data.n % 32) golden_put(&data, "", 1);
+        n++;
+    }
+    out.p[8] = (unsigned char)n;                                    // the header's count
+    while (out.n % 32) golden_put(&out, "", 1);
+    golden_put(&out, data.p, data.n);
+    free(data.p);
+    llm__gguf_close(&g);
+    return out;
+}
+static void fused_projections(void) {
+    golden_file apart, fused;
+    golden g;
+    const char *path = test_scratch("fused.gguf");
+    float *got;
+    SECTION("queries, keys and values in one tensor");
+    memset(&apart, 0, sizeof apart);
+    apart.p = test_read(test_data("llama-dense.gguf"), &apart.n);
+    if (!CHECK(apart.p && golden_read(&g, test_data("llama-dense.logits")))) return;
+    fused = in_one_tensor(&apart);
+    CHECK(fused.n > 0 && test_write(path, fused.p, fused.n));
+    got = evaluate(path, &g, LLM_KV_F32, 256);
+    CHECK(got && golden_nmse(got, g.logits, g.n_tok * g.n_vocab) <= 1e-9);
+    free(got);
+    free(apart.p);
+    free(fused.p);
+    golden_free(&g);
+    remove(path);
+}
+
 int main(void) {
     CHECK(golden_self_test());
     data_goldens();
@@ -602,5 +679,6 @@ int main(void) {
     quant_goldens();
     long_inputs();
     mixtures();
+    fused_projections();
     return test_done();
 }
