@@ -3212,9 +3212,11 @@ static void llm__team_run(llm__team *t, llm__job_fn fn, void *arg) {
     t->n_runs++;
     if (t->n == 1) { fn(arg, 0); return; }
     if (p->hook.for_fn) {
+        const llm__fpenv own = llm__fp_get();
         llm__hooked j;
         j.fn = fn; j.arg = arg;
         p->hook.for_fn(p->hook.user, t->n, llm__hooked_task, &j);
+        llm__fp_leave(own);                                               // engines flush subnormals on every thread that takes their jobs
         return;
     }
     p->fn = fn;
