@@ -1159,8 +1159,10 @@ extern long syscall(long number, ...);
 extern int clock_gettime(int clock, struct timespec *ts);
 extern int nanosleep(const struct timespec *wish, struct timespec *left);
 #endif
-#ifndef __USE_LARGEFILE64
+#if !defined(__USE_LARGEFILE64) || !(defined(__USE_UNIX98) || defined(__USE_XOPEN2K8))      // -D_LARGEFILE64_SOURCE alone: the second
 extern ssize_t pread64(int fd, void *dst, size_t n, __off64_t offset);
+#endif
+#ifndef __USE_LARGEFILE64
 extern __off64_t lseek64(int fd, __off64_t offset, int whence);
 #ifndef LLM_NO_MMAP
 extern void *mmap64(void *at, size_t bytes, int prot, int flags, int fd, __off64_t offset);
@@ -3247,9 +3249,11 @@ static void llm__team_run(llm__team *t, llm__job_fn fn, void *arg) {
     t->n_runs++;
     if (t->n == 1) { fn(arg, 0); return; }
     if (p->hook.for_fn) {
+        const llm__fpenv own = llm__fp_get();
         llm__hooked j;
         j.fn = fn; j.arg = arg;
         p->hook.for_fn(p->hook.user, t->n, llm__hooked_task, &j);
+        llm__fp_leave(own);                                               // engines flush subnormals on every thread that takes their jobs
         return;
     }
     p->fn = fn;

@@ -149,6 +149,8 @@ for cc in $c_compilers; do
     builds "$cc -std=c99, two files" $cc -std=c99 "$dir/without.o" "$dir/with-$cc.o" -o "$dir/two" -pthread
     check "$cc: the program of two files" "$dir/two"
     builds "$cc -std=c11, late" $cc -std=c11 $warnings -O0 $CPPFLAGS -I. "$dir/late.c" -o "$dir/late" -pthread
+    builds "$cc -std=c99, late, _LARGEFILE64_SOURCE" $cc -std=c99 $warnings -fsyntax-only $CPPFLAGS -D_LARGEFILE64_SOURCE \
+        -include unistd.h -I. "$dir/late.c"
     builds "$cc -std=c99, late" $cc -std=c99 $warnings -O0 $CPPFLAGS -I. "$dir/late.c" -o "$dir/late" -pthread
     # Strict C99 without any -D still maps, threads and reads the clock.
     check "$cc: late runs" sh -c "'$dir/late' $tiny > '$dir/late.out'"

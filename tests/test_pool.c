@@ -188,7 +188,7 @@ static void test_rivals(void) {
 
 // ---- the host's job system
 
-typedef struct host { int order; uint32_t calls, tasks; } host;
+typedef struct host { int order; uint32_t calls, tasks; int leaves; } host;
 typedef struct host_task { void (*task)(void *, uint32_t); void *arg; uint32_t index; } host_task;
 static void host_thread(void *arg) {
     host_task *t = (host_task *)arg;
@@ -212,6 +212,9 @@ static void host_for(void *user, uint32_t n, void (*task)(void *, uint32_t), voi
         }
         for (i = 0; i < n; i++) if (started[i]) llm__os_thread_join(&t[i]);
     }
+#if LLM__X64
+    if (h->leaves) llm__fp_set(0xffc0);                                  // FTZ, DAZ and another rounding from now on
+#endif
 }
 static void word_part(void *arg, uint32_t worker) {
     job *j = (job *)arg;
@@ -250,6 +253,11 @@ static void test_hook(void) {
         CHECK((llm__fp_get() & ~(uint64_t)0x3f) == 0xdf80);
         llm__fp_set(before);
         CHECK(!j.wrong && j.begun[0] == 1 && j.begun[3] == 1);
+        h.leaves = 1;                                                    // a job system that sets it and does not give it back
+        llm__team_run(&t, word_part, &j);
+        CHECK(llm__fp_get() == before);
+        llm__fp_set(before);
+        h.leaves = 0;
 #endif
         llm__team_give(&t);
         llm__pool_free(p, &heap);
