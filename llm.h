@@ -438,7 +438,7 @@ LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
 typedef enum llm_stop {
     LLM_STOP_NONE = 0,           /* not stopped */
     LLM_STOP_EOG,                /* the model ended its answer */
-    LLM_STOP_STRING,             /* a stop string came; it and what follows are not returned, but for a beginning that came before a limit */
+    LLM_STOP_STRING,             /* a stop string came; it and what follows are not returned, but for what a limit let out */
     LLM_STOP_LIMIT,              /* max_tokens. Text that was held back, because a stop string may begin with it, is returned first */
     LLM_STOP_CONTEXT,            /* n_ctx is full */
     LLM_STOP_CANCEL,

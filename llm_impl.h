@@ -16956,8 +16956,8 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     llm__publish(c);
     llm__fp_leave(fp);
     if (c->n_ctx > m->net.n_ctx_train)
-        llm__log(&m->log, LLM__LOG_WARNING, "n_ctx is %u and the model was trained for %u positions: beyond them it answers nonsense", c->n_ctx,
-                 m->net.n_ctx_train);
+        llm__log(&m->log, LLM__LOG_WARNING, "n_ctx is %u and the model was trained for %u positions: beyond them it answers nonsense",
+                 c->n_ctx, m->net.n_ctx_train);
     return c;
 }
 
