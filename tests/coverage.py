@@ -1,4 +1,4 @@
-"""Judges merged line counts. Usage: coverage.py LINES.json llm_impl.h coverage.txt (written by gcovr; the source; the reasons)
+"""Judges line counts. Usage: coverage.py llm_impl.h coverage.txt LINES.json... (the source; the reasons; written by gcovr, and added up here)
 
 coverage.txt has a line `function: reason` for each function with lines that no suite reaches. Prints the share of lines reached, and what
 was missed, by function. Fails below 95 %, and if a function misses lines without a reason. Kernels of instruction sets that the CPU at hand
@@ -22,10 +22,10 @@ def functions(path):
     return names
 
 
-def main(lines_json, source, reasons_txt):
+def main(source, reasons_txt, *lines_json):
     counts = {}
-    for entry in json.load(open(lines_json))["files"]:
-        for line in entry["lines"]:
+    for path in lines_json:
+        for line in [line for entry in json.load(open(path))["files"] for line in entry["lines"]]:
             if not line.get("gcovr/noncode") and not line.get("gcovr/excluded"):
                 counts[line["line_number"]] = counts.get(line["line_number"], 0) + line["count"]
     name_of = functions(source)
