@@ -872,6 +872,22 @@ static void test_files(void) {
     }
 }
 
+// A conversation in which nobody asked: Qwen3's template counts no answer as the one in progress, and drops what each thought.
+static void nobody_asked(void) {
+    const llm_message talk[2] = { { "system", "S" }, { "assistant", "<think>\nx\n</think>\n\ny" } };
+    llm__chat chat;
+    llm_error e;
+    char *got;
+    size_t i;
+    SECTION("nobody asked");
+    memset(&chat, 0, sizeof chat);
+    for (i = 0; i < LLM__COUNT(llm__forms); i++)
+        if (llm__forms[i].flags & LLM__FORM_THINK) chat.form = &llm__forms[i];
+    got = render(&chat, talk, 2, 0, &e);
+    CHECK_TEXT(got, "<|im_start|>system\nS<|im_end|>\n<|im_start|>assistant\ny<|im_end|>\n");
+    free(got);
+}
+
 int main(void) {
     test_fixtures();
     test_rows();
@@ -882,5 +898,6 @@ int main(void) {
     test_spans();
     test_no_memory();
     test_files();
+    nobody_asked();
     return test_done();
 }

@@ -903,6 +903,28 @@ static void test_special_search(void) {
     }
 }
 
+// SmolLM's first stage, \p{N} one at a time: what it parts, by hand.
+static void test_single_digits(void) {
+    static const struct { const char *text, *pieces; } cases[] = {
+        { "ab12 3", "ab|1|2| |3|" }, { "7", "7|" }, { "a", "a|" }, { "\xc2\xb2x\xe2\x85\xa7", "\xc2\xb2|x|\xe2\x85\xa7|" }      // superscript two, Roman eight
+    };
+    size_t i;
+    SECTION("digits one at a time");
+    CHECK(llm__pre_find(llm__str_of("smollm"))->stages[0] == llm__pre_digit);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char got[64] = "";
+        size_t at = 0, end = strlen(cases[i].text);
+        while (at < end) {
+            const size_t next = llm__pre_digit(cases[i].text, at, end);
+            if (!CHECK(next > at && next <= end)) break;
+            strncat(got, cases[i].text + at, next - at);
+            strcat(got, "|");
+            at = next;
+        }
+        CHECK_TEXT(got, cases[i].pieces);
+    }
+}
+
 // Memory that runs out at every possible point: an error each time, and nothing kept.
 static void test_no_memory(void) {
     static file f;
@@ -1068,6 +1090,7 @@ int main(void) {
     test_hostile();
     test_crowded();
     test_special_search();
+    test_single_digits();
     test_no_memory();
     test_random_bytes();
     test_long_runs();
