@@ -176,6 +176,11 @@ static llm_result call_eval(state *s) {
     if (r == LLM_OK) llm_rewind(s->c, 0);
     return r;
 }
+// What was said and answered becomes raw tokens first.
+static llm_result call_eval_after_answer(state *s) {
+    static const llm_token t[3] = { 5, 9, 30 };
+    return take_up_logits(s, llm_eval(s->c, t, 3), vocabulary(s));
+}
 static llm_result call_eval_all(state *s) {
     static float logits[40 * 4096];
     llm_result r = vocabulary(s) <= 4096 ? llm_eval_all(s->c, many, 40, logits) : LLM_BAD_ARG;
@@ -301,6 +306,7 @@ static const call calls[] = {
     { "llm_say, llm_next", with_context, call_answer, FROM_START }, { "llm_feed, llm_next", with_context, call_raw_answer, FROM_START },
     { "llm_next in an answer", with_answer_begun, call_go_on, FROM_START }, { "a second answer", with_answer, call_second_answer, FROM_START },
     { "llm_eval", with_context, call_eval, AGAIN }, { "llm_eval_all", with_context, call_eval_all, AGAIN },
+    { "llm_eval after an answer", with_answer, call_eval_after_answer, FROM_START },
     { "llm_eval with windows", with_windows, call_eval, AGAIN }, { "llm_sample", with_tokens, call_sample, AGAIN },
     { "llm_tokenize", with_model, call_tokenize, AGAIN }, { "llm_detokenize", with_model, call_detokenize, NEVER_FAILS },
     { "llm_render_chat", with_model, call_render, AGAIN }, { "llm_meta", with_model, call_meta, NEVER_FAILS },

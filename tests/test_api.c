@@ -976,6 +976,11 @@ static void fingerprints(void) {
     m = llm_load(test_scratch("test_api-changed.gguf"), NULL, NULL);
     CHECK(m && test_write(test_scratch("test_api-changed.gguf"), bytes, n - 64));
     CHECK(m && llm_fingerprint(m, 0, hex) == LLM_IO && !hex[0] && llm_fingerprint(m, 1, hex) == LLM_IO);
+    {
+        llm_ctx *c = open_sized(m, 0, 0);
+        CHECK(c && llm_probe(c, 1, NULL) == LLM_IO && strstr(llm_last_error(c)->text, "changed on disk"));
+        llm_close(c);
+    }
     llm_unload(m);
     free(bytes);
 }
@@ -2523,6 +2528,43 @@ static void refused_input(llm_model *m) {
     }
     llm_close(c);
 }
+// An answer's prefill is cancelled by progress at its k-th pass: said again, and the answer is that of an untroubled context.
+static void cancelled_prefills(void) {
+    static reply want, got;
+    watcher w;
+    llm_model_desc d;
+    llm_ctx_desc small;
+    llm_model *m;
+    llm_ctx *c;
+    int k, cancelled = 0;
+    SECTION("progress refuses in an answer's prefill");
+    memset(&d, 0, sizeof d);
+    memset(&small, 0, sizeof small);
+    d.progress.user = &w;
+    d.progress.progress_fn = watch_progress;
+    small.n_batch = 4;
+    small.max_tokens = 12;
+    watch(&w, 0);
+    m = load_tiny(&d);
+    c = open_ctx(m, &small);
+    if (CHECK(c != NULL) && CHECK_EQ(llm_say(c, "user", question), LLM_OK)) {
+        take(c, &want, 99);
+        for (k = 1; k < 4; k++) {
+            llm_close(c);
+            c = open_ctx(m, &small);
+            CHECK_EQ(llm_say(c, "user", question), LLM_OK);
+            watch(&w, k);
+            CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_CANCEL);
+            cancelled += llm_last_error(c)->code == LLM_CANCELLED;
+            watch(&w, 0);
+            take(c, &got, 99);
+            CHECK(got.n == want.n && memcmp(got.text, want.text, want.n) == 0);
+        }
+    }
+    CHECK_EQ(cancelled, 3);
+    llm_close(c);
+    llm_unload(m);
+}
 static void rewind_to_nothing(void) {
     llm_error e;
     llm_model_desc d;
@@ -2597,6 +2639,7 @@ static void text_suites(void) {
     failure_after_feeding(m);
     errors_stay(m);
     refused_input(m);
+    cancelled_prefills();
     rewind_to_nothing();
     seeds(m);
     answer_allocations();

@@ -268,6 +268,30 @@ static void one_model(const char *path, uint32_t n_ctx, int long_use) {
     check_exact(&s, MEMORY, d, NULL, NULL);                           // all defaults
     free(s.bytes);
 }
+// A directory that is longer than the first piece of it that is read: where there is one arena it grows in its place.
+static void test_long_directory(void) {
+    static const char key[] = "general.comment";
+    const char *path = test_scratch("test_arena.gguf");
+    const size_t head = 8 + sizeof key - 1 + 4 + 8, more = 300000 / 32 * 32, text = more - head;       // the data stays aligned
+    size_t n, i;
+    unsigned char *bytes = test_read(test_data("llama-dense.gguf"), &n), *all = (unsigned char *)malloc(n + more), *at = all;
+    if (!CHECK(bytes && all)) return;
+    memcpy(at, bytes, 24);
+    at[16]++;                                                         // one key more
+    memset(at += 24, 0, 8);
+    *at = (unsigned char)(sizeof key - 1);
+    memcpy(at += 8, key, sizeof key - 1);
+    memset(at += sizeof key - 1, 0, 12);
+    at[0] = LLM__GGUF_STRING;
+    for (i = 0; i < 8; i++) at[4 + i] = (unsigned char)((uint64_t)text >> 8 * i);
+    memset(at += 12, 'c', text);
+    memcpy(at + text, bytes + 24, n - 24);
+    CHECK(test_write(path, all, n + more));
+    one_model(path, 64, 0);
+    remove(path);
+    free(bytes);
+    free(all);
+}
 // The ways, with a whole conversation.
 static void test_ways(const char *path) {
     subject s;
@@ -751,6 +775,7 @@ int main(void) {
     one_model(tiny, 256, 1);
     test_ways(tiny);
     for (i = 0; i < LLM__COUNT(data); i++) one_model(test_data(data[i]), i < 2 && !SANITIZED ? 2300 : 200, 1);
+    test_long_directory();
     SECTION("SentencePiece, shards");
     test_spoken();
     SECTION("exact, architectures");

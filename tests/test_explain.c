@@ -14,6 +14,11 @@ static const char *test_root = "";                                     // where 
 
 #include <sys/stat.h>
 #include <sys/types.h>
+#if defined(__linux__)
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 #define UNOPTIMIZED (LLM__OPTIMIZED ? 0u : 1u)                          // findings that the build of this suite itself deserves
 
@@ -392,6 +397,50 @@ static void plan_against_count(const char *path, uint32_t n_ctx, llm_kv_type kv)
     CHECK_EQ(count.now, 0);
     free(tokens);
 }
+// A limit of the address space (ulimit -v) is what the process may have. In a child, because it is not taken back.
+static void test_address_space(void) {
+#if LLM__LINUX
+    const uint64_t gb = (uint64_t)1 << 30;
+    int status = -1;
+    pid_t child;
+    SECTION("ulimit -v");
+    if (SANITIZED) { test_lacks("a limit of the address space, under a sanitizer that takes terabytes of it"); return; }
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        struct rlimit r;
+        llm__memory m;
+        r.rlim_cur = r.rlim_max = (rlim_t)gb;
+        if (setrlimit(RLIMIT_AS, &r) != 0) _exit(2);
+        llm__memory_look(&m);
+        _exit(m.limit == gb && m.limit_by && strcmp(m.limit_by, sizeof(void *) > 4 ? "ulimit -v" : "address space") == 0
+              && m.available < gb && m.physical != gb ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_EQ(status, 0);
+#endif
+}
+// Verdicts from figures: the limits as they are told, at the edge and a byte beyond it.
+static void test_plan_verdicts(void) {
+    static const struct { uint64_t total, available, limit; llm_verdict verdict; const char *word; } cases[] = {
+        { 1000, 2000, 3000, LLM_FITS, "fits: " }, { 2000, 2000, 3000, LLM_FITS, "fits: " },
+        { 2001, 2000, 3000, LLM_FITS_TIGHTLY, "fits tightly: " }, { 3000, 2000, 3000, LLM_FITS_TIGHTLY, "(a wall)" },
+        { 3001, 2000, 3000, LLM_DOES_NOT_FIT, "does not fit: " }, { 1000, 0, 0, LLM_FITS, "is not known" }
+    };
+    size_t i;
+    SECTION("a plan's verdicts");
+    for (i = 0; i < LLM__COUNT(cases); i++) {
+        llm_plan_info p;
+        memset(&p, 0, sizeof p);
+        p.weights_read = cases[i].total;
+        p.mem_available = cases[i].available;
+        p.mem_limit = cases[i].limit;
+        p.mem_limit_by = "a wall";
+        llm__plan_verdict(&p);
+        CHECK_EQ((int)p.verdict, (int)cases[i].verdict);
+        CHECK(strstr(p.reason, cases[i].word) != NULL);
+    }
+}
 static void test_plan_counts(void) {
     static const char *const names[] = { "archs/llama-dense.gguf", "archs/qwen2-dense.gguf", "archs/gemma3-dense.gguf", "archs/llama-moe.gguf",
                                          "archs/phi3-dense.gguf" };
@@ -688,6 +737,8 @@ int main(void) {
     test_cost();
     test_rules();
     test_texts();
+    test_address_space();
+    test_plan_verdicts();
     test_plan_counts();
     test_plan_routes();
     test_sparse();

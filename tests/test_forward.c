@@ -650,6 +650,76 @@ static golden_file in_one_tensor(const golden_file *f) {
     llm__gguf_close(&g);
     return out;
 }
+// Layers over and over, so that the model is as deep as the ones of 27 billion weights: Gemma 2 with 46 layers and Gemma 3 with 62 scale their
+// scores by (n_embd / n_head)^-1/2 (query_pre_attn_scalar 144 and 168 in their configurations), all other sizes by head_dim^-1/2.
+static golden_file deepened(const golden_file *f, const char *count_key, uint32_t layers) {
+    llm__heap heap = LLM__ZERO;
+    llm__gguf_options o = LLM__ZERO;
+    llm__gguf g = LLM__ZERO;
+    golden_file out = { NULL, 0, 0 }, data = { NULL, 0, 0 };
+    llm_error e;
+    uint32_t i, d, layer, n = 0, had = 0;
+    const llm__gguf_kv *count;
+    o.heap = &heap;
+    if (!CHECK(llm__gguf_open_memory(&g, f->p, f->n, &o, &e) == LLM_OK)) return out;
+    count = llm__gguf_find(&g, llm__str_of(count_key));
+    golden_put(&out, f->p, (size_t)((const unsigned char *)g.tensors[0].name.p - 8 - f->p));
+    if (CHECK(count != NULL)) { had = llm__le32(count->value); out.p[count->value - f->p] = (unsigned char)layers; }
+    for (i = 0; i < g.n_kv; i++)                                    // which layers have a window: the architecture's own order instead
+        if (llm__str_find(g.kv[i].key, "sliding_window_pattern") != LLM_FAILED) out.p[(const unsigned char *)g.kv[i].key.p - f->p] = '-';
+    for (i = 0; i < g.n_tensors; i++) {
+        const llm__gguf_tensor *t = &g.tensors[i];
+        const bool in_layer = llm__str_starts(t->name, "blk.");
+        for (layer = in_layer ? t->name.p[4] - '0' : 0; layer < (in_layer ? layers : 1); layer += had) {
+            char name[80];
+            const llm__str rest = in_layer ? llm__str_n(t->name.p + 5, t->name.n - 5) : t->name;
+            if (in_layer) llm__format(name, sizeof name, "blk.%u%v", layer, &rest);
+            else llm__format(name, sizeof name, "%v", &rest);
+            golden_text(&out, name);
+            golden_u32(&out, t->n_dims);
+            for (d = 0; d < t->n_dims; d++) golden_u64(&out, t->dims[d]);
+            golden_u32(&out, t->gguf_type);
+            golden_u64(&out, data.n);
+            golden_put(&data, t->data, (size_t)t->n_bytes);
+            while (data.n % 32) golden_put(&data, "", 1);
+            n++;
+            if (!had) break;
+        }
+    }
+    out.p[8] = (unsigned char)n;
+    out.p[9] = (unsigned char)(n >> 8);
+    while (out.n % 32) golden_put(&out, "", 1);
+    golden_put(&out, data.p, data.n);
+    free(data.p);
+    llm__gguf_close(&g);
+    return out;
+}
+static void deep_scales(void) {
+    static const struct { const char *file, *key; uint32_t layers; bool wide; } cases[] = {
+        { "gemma2-dense.gguf", "gemma2.block_count", 46, true }, { "gemma2-dense.gguf", "gemma2.block_count", 44, false },
+        { "gemma3-dense.gguf", "gemma3.block_count", 62, true }, { "gemma3-dense.gguf", "gemma3.block_count", 60, false }
+    };
+    size_t i;
+    SECTION("the scale of scores in models of 27 billion weights");
+    for (i = 0; i < LLM__COUNT(cases); i++) {
+        golden_file f = { NULL, 0, 0 }, deep;
+        llm_error e;
+        llm_model *m;
+        f.p = test_read(test_data(cases[i].file), &f.n);
+        if (!CHECK(f.p != NULL)) continue;
+        deep = deepened(&f, cases[i].key, cases[i].layers);
+        m = llm_load_memory(deep.p, deep.n, NULL, &e);
+        if (CHECK(m != NULL)) {
+            const llm__net *net = &m->net;
+            const double squared = 1.0 / ((double)net->score_scale * (double)net->score_scale);
+            CHECK(net->n_layer == cases[i].layers && net->dim_k != net->n_embd / net->n_head);
+            CHECK(golden_near(squared, cases[i].wide ? (double)(net->n_embd / net->n_head) : (double)net->dim_k, 1e-6));
+        } else printf("  %s\n", e.text);
+        llm_unload(m);
+        free(f.p);
+        free(deep.p);
+    }
+}
 static void fused_projections(void) {
     golden_file apart, fused;
     golden g;
@@ -680,5 +750,6 @@ int main(void) {
     long_inputs();
     mixtures();
     fused_projections();
+    deep_scales();
     return test_done();
 }

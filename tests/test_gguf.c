@@ -463,6 +463,26 @@ static void test_counts(void) {
     bytes[at - 3] = 0;
     EXPECT(LLM_BAD_FILE, "key 4", "NUL");
     bytes[at - 3] = '.';
+    {
+        char *longest = (char *)malloc(65537);
+        unsigned char *whole = bytes;
+        const size_t n_whole = n;
+        int more;
+        if (!longest) abort();
+        for (more = 0; more < 2; more++) {
+            memset(longest, 'k', 65535 + (size_t)more);
+            longest[65535 + more] = 0;
+            small_begin(&w);
+            gw_u32(&w, longest, 1);
+            bytes = gw_end(&w, &n);
+            if (more) EXPECT(LLM_BAD_FILE, "65536 bytes", "65535");
+            else EXPECT(LLM_OK, "", NULL);
+            free(bytes);
+        }
+        free(longest);
+        bytes = whole;
+        n = n_whole;
+    }
     memcpy(bytes + at - 5, "k.i16", 5);
     EXPECT(LLM_BAD_FILE, "key 'k.i16'", "twice");
     free(bytes);
@@ -745,6 +765,21 @@ static void test_shards(void) {
         CHECK(!llm__gguf_changed(&g));
         llm__gguf_close(&g);
         CHECK(c.live == 0);
+    }
+    for (mode = 0; mode < 2; mode++) {                                    // by path, from memory and readers
+        long k;
+        llm_result r = LLM_NO_MEMORY;
+        for (k = 1; k < 100 && r != LLM_OK; k++) {
+            h = counted(&c);
+            c.fail_at = k;
+            options(&opts, &h);
+            if (mode) { opts.parts = readers + 1; opts.n_parts = 2; }
+            r = mode ? llm__gguf_open_memory(&g, bytes[0], n[0], &opts, &e) : llm__gguf_open_path(&g, paths[0], &opts, &e);
+            CHECK(r == LLM_OK ? c.live > 0 : r == LLM_NO_MEMORY && e.code == LLM_NO_MEMORY && c.live == 0);
+            if (r == LLM_OK) llm__gguf_close(&g);
+        }
+        CHECK(r == LLM_OK && k > 15 && c.live == 0);
+        h = counted(&c);
     }
     SECTION("shards that are wrong");
     options(&opts, &h);
