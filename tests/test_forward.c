@@ -651,25 +651,43 @@ static golden_file in_one_tensor(const golden_file *f) {
     return out;
 }
 // Layers over and over, so that the model is as deep as the ones of 27 billion weights: Gemma 2 with 46 layers and Gemma 3 with 62 scale their
-// scores by (n_embd / n_head)^-1/2 (query_pre_attn_scalar 144 and 168 in their configurations), all other sizes by head_dim^-1/2.
-static golden_file deepened(const golden_file *f, const char *count_key, uint32_t layers) {
+// scores by (n_embd / n_head)^-1/2 (query_pre_attn_scalar 144 and 168 in their configurations), all other sizes by head_dim^-1/2. Half of the
+// heads are left out, or the two would be the same here.
+// Where a number below 256 of the architecture's stands in the file.
+static size_t number_at(const golden_file *f, const llm__gguf *g, const char *arch, const char *key) {
+    char name[80];
+    const llm__gguf_kv *kv;
+    llm__format(name, sizeof name, "%s.%s", arch, key);
+    kv = llm__gguf_find(g, llm__str_of(name));
+    return CHECK(kv != NULL) ? (size_t)(kv->value - f->p) : 0;
+}
+// The dimension of heads in a tensor of attention's, -1 in all others.
+static int heads_dimension(const llm__gguf_tensor *t) {
+    char name[80];
+    llm__format(name, sizeof name, "%v", &t->name);
+    if (strstr(name, "attn_output.weight")) return 0;
+    return strstr(name, "attn_q.") || strstr(name, "attn_k.") || strstr(name, "attn_v.") ? (int)t->n_dims - 1 : -1;
+}
+static golden_file deepened(const golden_file *f, const char *arch, uint32_t layers) {
     llm__heap heap = LLM__ZERO;
     llm__gguf_options o = LLM__ZERO;
     llm__gguf g = LLM__ZERO;
     golden_file out = { NULL, 0, 0 }, data = { NULL, 0, 0 };
     llm_error e;
-    uint32_t i, d, layer, n = 0, had = 0;
-    const llm__gguf_kv *count;
+    uint32_t i, d, layer, n = 0, had;
     o.heap = &heap;
     if (!CHECK(llm__gguf_open_memory(&g, f->p, f->n, &o, &e) == LLM_OK)) return out;
-    count = llm__gguf_find(&g, llm__str_of(count_key));
     golden_put(&out, f->p, (size_t)((const unsigned char *)g.tensors[0].name.p - 8 - f->p));
-    if (CHECK(count != NULL)) { had = llm__le32(count->value); out.p[count->value - f->p] = (unsigned char)layers; }
+    had = out.p[number_at(f, &g, arch, "block_count")];
+    out.p[number_at(f, &g, arch, "block_count")] = (unsigned char)layers;
+    out.p[number_at(f, &g, arch, "attention.head_count")] /= 2;
+    out.p[number_at(f, &g, arch, "attention.head_count_kv")] /= 2;
     for (i = 0; i < g.n_kv; i++)                                    // which layers have a window: the architecture's own order instead
         if (llm__str_find(g.kv[i].key, "sliding_window_pattern") != LLM_FAILED) out.p[(const unsigned char *)g.kv[i].key.p - f->p] = '-';
     for (i = 0; i < g.n_tensors; i++) {
         const llm__gguf_tensor *t = &g.tensors[i];
         const bool in_layer = llm__str_starts(t->name, "blk.");
+        const int heads = heads_dimension(t);
         for (layer = in_layer ? t->name.p[4] - '0' : 0; layer < (in_layer ? layers : 1); layer += had) {
             char name[80];
             const llm__str rest = in_layer ? llm__str_n(t->name.p + 5, t->name.n - 5) : t->name;
@@ -677,13 +695,12 @@ static golden_file deepened(const golden_file *f, const char *count_key, uint32_
             else llm__format(name, sizeof name, "%v", &rest);
             golden_text(&out, name);
             golden_u32(&out, t->n_dims);
-            for (d = 0; d < t->n_dims; d++) golden_u64(&out, t->dims[d]);
+            for (d = 0; d < t->n_dims; d++) golden_u64(&out, t->dims[d] / ((int)d == heads ? 2 : 1));
             golden_u32(&out, t->gguf_type);
             golden_u64(&out, data.n);
-            golden_put(&data, t->data, (size_t)t->n_bytes);
+            golden_put(&data, t->data, (size_t)t->n_bytes / (heads < 0 ? 1 : 2));
             while (data.n % 32) golden_put(&data, "", 1);
             n++;
-            if (!had) break;
         }
     }
     out.p[8] = (unsigned char)n;
@@ -695,9 +712,9 @@ static golden_file deepened(const golden_file *f, const char *count_key, uint32_
     return out;
 }
 static void deep_scales(void) {
-    static const struct { const char *file, *key; uint32_t layers; bool wide; } cases[] = {
-        { "gemma2-dense.gguf", "gemma2.block_count", 46, true }, { "gemma2-dense.gguf", "gemma2.block_count", 44, false },
-        { "gemma3-dense.gguf", "gemma3.block_count", 62, true }, { "gemma3-dense.gguf", "gemma3.block_count", 60, false }
+    static const struct { const char *file, *arch; uint32_t layers; bool wide; } cases[] = {
+        { "gemma2-dense.gguf", "gemma2", 46, true }, { "gemma2-dense.gguf", "gemma2", 44, false },
+        { "gemma3-dense.gguf", "gemma3", 62, true }, { "gemma3-dense.gguf", "gemma3", 60, false }
     };
     size_t i;
     SECTION("the scale of scores in models of 27 billion weights");
@@ -707,7 +724,7 @@ static void deep_scales(void) {
         llm_model *m;
         f.p = test_read(test_data(cases[i].file), &f.n);
         if (!CHECK(f.p != NULL)) continue;
-        deep = deepened(&f, cases[i].key, cases[i].layers);
+        deep = deepened(&f, cases[i].arch, cases[i].layers);
         m = llm_load_memory(deep.p, deep.n, NULL, &e);
         if (CHECK(m != NULL)) {
             const llm__net *net = &m->net;
