@@ -43,11 +43,12 @@
    THREADS
      One thread at a time per context, any thread; functions that take it const belong to that thread too. A second caller of
      the others is turned away at once with LLM_BUSY (or NULL, LLM_FAILED, LLM_NO_TOKEN, or nothing done) and disturbs nothing,
-     not even llm_last_error. llm_cancel and llm_stats may be called from any thread at any time between open and close;
-     llm_cancel also from a signal handler. Several contexts of one model may compute at the same time: the model's worker
-     threads serve one of them, the others compute on the thread that called. Callbacks must not call back into the same model
-     or context; the log and progress callbacks come on the thread that called the library; the allocator and the reader must
-     be thread-safe.
+     not even llm_last_error. llm_cancel, llm_stats, llm_findings and llm_report may be called from any thread at any time
+     between open and close; llm_cancel also from a signal handler. Several contexts of one model may compute at the same time:
+     the model's worker threads serve one of them, the others compute on the thread that called. Callbacks must not call back
+     into the same model or context; the log and progress callbacks come on the thread that called the library; the allocator
+     and the reader must be thread-safe. Callbacks run in the library's floating-point environment (to nearest, subnormals kept,
+     nothing trapped). for_fn, progress, clock and reader may leave another one behind; the allocator and the log may not.
      Library threads block all signals and sleep between calls.
 
    CORES
@@ -108,7 +109,7 @@
      / LLM_NO_TOKEN, with the sentence in llm_last_error(ctx). Functions on a vocabulary return LLM_FAILED: the reason is in
      llm_info.text_status and text_reason, and if that says LLM_OK, an argument was wrong or there was no memory. After an error
      the object is as it was before the call; an llm_next that fails (not one that is cancelled) also drops the input that was
-     waiting, and the logits. A model without a usable vocabulary loads all the same: the token functions work.
+     waiting, and the logits if it had begun to evaluate. A model without a usable vocabulary loads all the same: the token functions work.
 
    LIMITS
      Tensors of up to 4 dimensions; contexts up to 2^31-1 tokens (a larger n_ctx is cut to that); one model up to 4096 layers,
@@ -191,7 +192,7 @@ extern "C" {
 #endif
 
 #define LLM_NO_TOKEN ((llm_token)-1)
-#define LLM_FAILED   ((size_t)-1)            /* what every size_t function returns when it fails */
+#define LLM_FAILED   ((size_t)-1)            /* what size_t functions return when they fail (llm_past and llm_findings*: 0) */
 
 typedef struct llm_model llm_model;
 typedef struct llm_ctx   llm_ctx;
@@ -241,19 +242,19 @@ typedef struct llm_reader {      /* the host's own file access */
     size_t (*read_at)(void *user, uint64_t offset, void *dst, size_t n);      /* bytes read, 1..n; 0 = failure */
 } llm_reader;
 
-typedef struct llm_logger {      /* level: 0 error, 1 warning, 2 info, 3 debug                                 (default: silence) */
+typedef struct llm_logger {      /* level: 0 error, 1 warning, 2 info                                          (default: silence) */
     void *user;
     void (*log_fn)(void *user, int level, const char *text);
 } llm_logger;
 
-typedef struct llm_progress {    /* stage: 0 load, 1 prefill; fraction 0..1; return 0 to cancel */
+typedef struct llm_progress {    /* stage: 0 load, 1 prefill; fraction 0..1; return 0 to cancel (too late at 1 of a prefill) */
     void *user;
     int (*progress_fn)(void *user, int stage, float fraction);
 } llm_progress;
 
 typedef struct llm_parallel {    /* the host's job system instead of the library's threads. Runs task(arg, 0 .. n_tasks-1), in any
                                     order, any number at a time, on any threads (16 KB of stack each), and returns when all are
-                                    done and their writes visible. n_tasks <= 4 * n_threads. A plain loop is a correct one. */
+                                    done and their writes visible. n_tasks <= n_threads. A plain loop is a correct one. */
     void *user;
     void (*for_fn)(void *user, uint32_t n_tasks, void (*task)(void *arg, uint32_t index), void *arg);
 } llm_parallel;
@@ -342,7 +343,7 @@ typedef struct llm_info {
     double   bits_per_weight;
     llm_type_use types[48];      /* by bytes, descending */
     uint32_t n_types;
-    uint32_t has_template, can_embed, recurrent;      /* 0 or 1 */
+    uint32_t has_template, can_embed, recurrent;      /* 0 or 1; the last two always 0 in this version */
 } llm_info;
 LLM_API void llm_model_info(const llm_model *model, llm_info *out);
 
@@ -367,9 +368,9 @@ LLM_API size_t llm_tensors(const llm_model *model, llm_tensor_info *out, size_t 
 /* Which file is this? 64 hexadecimal digits and a NUL, the same however it was loaded and whatever its name.
    full 0: SHA-256 of the file's directory and of samples of its weights, in milliseconds. It tells models apart, but not one from a copy
    that differs in a few weights. full 1: SHA-256 of the file, as `sha256sum` says it; of all shards, one after the other, as if in one
-   file. It reads everything, about 4 s per GB, and needs a model that is mapped or lies in the program's memory.
-   LLM_UNSUPPORTED: full, of a model that was read; or a build with LLM_NO_DIAGNOSIS. LLM_IO: the file changed. LLM_BAD_ARG: a NULL.
-   Thread-safe. */
+   file. It reads everything, about 4 s per GB, and needs a model that is mapped as a whole or lies in the program's memory.
+   LLM_UNSUPPORTED: full, of a model that was read, or mapped tensor by tensor; or a build with LLM_NO_DIAGNOSIS.
+   LLM_IO: the file changed. LLM_BAD_ARG: a NULL. Thread-safe. */
 LLM_API llm_result llm_fingerprint(const llm_model *model, int full, char hex[65]);
 
 /* ---- context --------------------------------------------------------------------------------------------------------------- */
@@ -385,7 +386,7 @@ typedef enum llm_kv_type {
 typedef struct llm_bias { llm_token token; float bias; } llm_bias;      /* added to the token's logit; -INFINITY bans it */
 
 typedef struct llm_sampling {    /* all zero = greedy. LLM_BAD_ARG: NaN, +inf, or a negative temperature, top_p, min_p, typical_p,
-                                    repeat_penalty. The stages run in the order of the fields; temperature comes last */
+                                    repeat_penalty. Order: bias, penalties, top_k, typical_p, top_p, min_p, temperature */
     float    temperature;        /* (0 = greedy; bias and penalties still apply) */
     uint32_t top_k;              /* (0 = off) */
     float    top_p;              /* (0 = off, also >= 1) */
@@ -433,7 +434,8 @@ LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
    reason. llm_say(ctx, "assistant", text) adds an answer to the history; llm_next then begins another one. llm_say in the middle
    of an answer ends it there: what was returned so far is the assistant's message. llm_eval turns all that was said into raw
    tokens, and is refused with LLM_BAD_STATE while input waits. The error of a failed llm_next stays in llm_last_error until
-   another call succeeds; so does that of an llm_say or llm_feed that was refused, for an llm_next that has nothing else to do. */
+   another call succeeds. After an llm_say or llm_feed that was refused, an llm_next that has nothing else to do fails with that
+   same error. */
 
 typedef enum llm_stop {
     LLM_STOP_NONE = 0,           /* not stopped */
@@ -473,7 +475,7 @@ LLM_API void         llm_trim    (llm_ctx *ctx);
 enum {
     LLM_ADD_SPECIAL = 1,         /* BOS/EOS as the vocabulary wants them */
     LLM_PARSE_SPECIAL = 2,       /* "<|im_end|>" in the text is that token */
-    LLM_NO_SPACE_PREFIX = 4,     /* no implicit space before the first word */
+    LLM_NO_SPACE_PREFIX = 4,     /* no implicit spaces, as if the file said add_space_prefix = false */
     LLM_SHOW_SPECIAL = 8         /* detokenize: special tokens as their text, else as nothing */
 };
 typedef enum llm_special {
@@ -511,7 +513,7 @@ typedef struct llm_stats_info {  /* grows only at its end */
     uint64_t prefill_tokens, decode_tokens, reused_tokens, reevaluated_tokens;
     uint64_t weight_bytes, kv_bytes, scratch_bytes;                 /* in the model; in the context now */
     uint64_t bytes_per_token;    /* weights + KV read, mean over this answer's decode */
-    uint64_t f16_saturated;      /* K or V values beyond the range of F16, and scales of Q8_0 */
+    uint64_t f16_saturated;      /* K or V values beyond the range of F16, and scales of Q8_0 (counted modulo 2^32) */
     double   for_calls_per_token;          /* fork-joins, mean over this answer's decode */
     uint32_t n_tensors_scalar, reserved;   /* matrices without an accelerated kernel */
     double   probe_gb_s;         /* the fastest pass of llm_probe so far                        (0 = it has not been called) */
@@ -562,8 +564,8 @@ typedef struct llm_stats_info {  /* grows only at its end */
     llm_cores cores_asked, cores;          /* cores: what was obtained */
     const char *cores_reason;    /* why the default of n_threads is what it is, and what became of cores_asked; owned by the model */
     uint64_t pinned_cpus;        /* bit n: a thread is pinned to CPU n; only CPUs below 64 are shown */
-    uint64_t rows_most, rows_least;        /* of this answer's decode, by the thread with most and the one with least: a slow core takes
-                                    fewer (rows of matrices, and what else is shared out) */
+    uint64_t rows_most, rows_least;        /* of this answer's decode: for each token what the thread with most and the one with least
+                                    took, summed up; a slow core takes fewer (rows of matrices, and what else is shared out) */
     /* stages, besides open, parse, vocab, prefill and first token */
     double   map_ms;             /* mapping, or reading, the weights: part of open_ms */
     double   bind_ms;            /* network, kernels, threads: what load_ms has besides open, parse and vocab */

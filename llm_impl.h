@@ -1,7 +1,7 @@
 // llm_impl.h - the implementation of llm.h. Read it from top to bottom: a section calls only sections above it, so there are no
 // forward declarations. `grep -n '>>' llm_impl.h` lists the spine.
 //
-//   config     compilers, CPUs, byte order: the only place that asks for them
+//   config     compilers, CPUs, byte order
 //   types      strings, byte access, checked arithmetic, fused multiply-add
 //   error      results, sentences, the log
 //   memory     the allocator, counted; arenas; arrays that grow; layouts
@@ -20,6 +20,7 @@
 //   tokenizer  text <-> tokens
 //   template   messages -> prompt text
 //   sampler    logits -> token
+//   identity   which file is this: SHA-256
 //   diagnosis  whether the promise of bits holds; the roofline; the first touch
 //   facts      what llm_stats tells about build, machine and time
 //   rules      causes of slowness in those facts
@@ -42,8 +43,8 @@
 #if defined(LLM__WHOLE) && !defined(LLM__PASS)
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>config   What the compiler and the CPU are. Nothing below asks the compiler or the CPU directly, but
-//            platform for the word that controls floats, and the end of the file, which gives back what is changed here.
+// >>config   What the compiler and the CPU are, as far as more than one section needs it. Apart from it, platform asks for the word that
+//            controls floats, kernels for CPUID, and the end of the file gives back what is changed here.
 
 #if defined(__GNUC__) || defined(__clang__)
 #define LLM__GNUC 1
@@ -780,7 +781,7 @@ static llm_result llm__fail(llm_error *e, llm_result code, const char *format, .
 }
 #endif
 
-enum { LLM__LOG_ERROR, LLM__LOG_WARNING, LLM__LOG_INFO, LLM__LOG_DEBUG };
+enum { LLM__LOG_ERROR, LLM__LOG_WARNING, LLM__LOG_INFO };
 
 #if defined(LLM_NO_SENTENCES)
 #define llm__log(log, level, ...) ((void)(0 ? llm__unsaid(__VA_ARGS__) : LLM_OK), (void)(log), (void)(level))
@@ -1341,7 +1342,25 @@ static void llm__os_sleep_us(uint32_t us) {
 #endif
 }
 // By the host's clock where there is one.
-static uint64_t llm__now_us(const llm_clock *host) { return host && host->now_us ? host->now_us(host->user) : llm__os_now_us(); }
+// Hooks that are called in the middle of arithmetic: whatever they leave in the floating-point environment, ours is back behind them.
+static uint64_t llm__now_us(const llm_clock *host) {
+    llm__fpenv own;
+    uint64_t us;
+    if (!host || !host->now_us) return llm__os_now_us();
+    own = llm__fp_get();
+    us = host->now_us(host->user);
+    llm__fp_leave(own);
+    return us;
+}
+static bool llm__go_on(const llm_progress *p, int stage, float fraction) {
+    llm__fpenv own;
+    bool yes;
+    if (!p || !p->progress_fn) return true;
+    own = llm__fp_get();
+    yes = p->progress_fn(p->user, stage, fraction) != 0;
+    llm__fp_leave(own);
+    return yes;
+}
 
 // A set of CPUs by the numbers that the system gives them: a bit each, in words as Linux has them. Higher numbers are not looked at.
 #define LLM__MAX_CPUS 1024u
@@ -1594,6 +1613,7 @@ static bool llm__os_file_stat(HANDLE handle, uint64_t *size, uint64_t *stamp) {
 }
 static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_error *e) {
     WCHAR wide[900];
+    llm__str tail;
     if (!MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path_utf8, -1, wide, 900))
         return llm__fail(e, LLM_BAD_ARG, "the path is not valid UTF-8, or longer than 899 characters");
     // Nobody may write while the model is in use; deleting and renaming stay possible.
@@ -1601,7 +1621,8 @@ static llm_result llm__os_file_open(llm__os_file *f, const char *path_utf8, llm_
     if (f->handle == INVALID_HANDLE_VALUE) return llm__os_file_fail(e, "cannot open", path_utf8, GetLastError());
     if (GetFileType(f->handle) != FILE_TYPE_DISK || !llm__os_file_stat(f->handle, &f->size, &f->stamp)) {
         CloseHandle(f->handle);
-        return llm__os_file_fail(e, "not a regular file:", path_utf8, 0);
+        tail = llm__os_path_tail(path_utf8);
+        return llm__fail(e, LLM_IO, "cannot open '%v': it is not a regular file", &tail);
     }
     f->opened = true;
     return llm__ok(e);
@@ -2079,9 +2100,14 @@ static void llm__os_thread_join(llm__os_thread *t) {
 #define LLM__SIG_SETMASK 2
 #define LLM__SIGSET_WORDS 1
 #endif
-typedef struct llm__os_signals { uint64_t bits[2]; bool blocked; } llm__os_signals;
+// Words as the kernel has them, which may be of 32 bits.
+enum { LLM__LONG = 8 * (int)sizeof(unsigned long), LLM__SIGSET_LONGS = LLM__SIGSET_WORDS * 8 / (int)sizeof(unsigned long) };
+typedef struct llm__os_signals { unsigned long bits[LLM__SIGSET_LONGS]; bool blocked; } llm__os_signals;
 static void llm__os_signals_block(llm__os_signals *host) {
-    uint64_t all[2] = { ~((uint64_t)7 << 31), ~(uint64_t)0 };             // signal n is bit n - 1: 32, 33, 34
+    unsigned long all[LLM__SIGSET_LONGS];
+    int bit;
+    memset(all, 0xff, sizeof all);
+    for (bit = 31; bit < 34; bit++) all[bit / LLM__LONG] &= ~(1ul << bit % LLM__LONG);              // signal n is bit n - 1: 32, 33, 34
     host->blocked = syscall(SYS_rt_sigprocmask, LLM__SIG_SETMASK, all, host->bits, LLM__SIGSET_WORDS * 8) == 0;
 }
 static void llm__os_signals_restore(llm__os_signals *host) {
@@ -3150,7 +3176,10 @@ static void llm__pool_watch(llm__pool *p, llm_cores asked) {
     llm__text t;
     p->asked = asked;
     p->n_best = 1;
-    if (!LLM__SYSTEM) return;
+    if (!LLM__SYSTEM) {
+        if (LLM__DIAGNOSIS) llm__format(p->why, sizeof p->why, "there is no system to ask");
+        return;
+    }
     p->watched = true;
     llm__pool_allow(p, &p->home);
     p->n_best = p->n_places;
@@ -4451,12 +4480,15 @@ static llm_result llm__gguf_header(llm__cursor *c, llm__gguf *g, uint64_t *n_ten
     *n_tensors = llm__cursor_u64(c);
     *n_kv = llm__cursor_u64(c);
     if (c->failed) return llm__gguf_short(c, e, "the", &place);
-    if (*n_kv > LLM__GGUF_MAX_KV || *n_kv > llm__cursor_left(c) / LLM__GGUF_MIN_KV)
+    if (*n_kv > llm__cursor_left(c) / LLM__GGUF_MIN_KV)
         return llm__fail(e, LLM_BAD_FILE, "the header promises %U keys in the %U bytes that follow: damaged", *n_kv,
                          llm__cursor_left(c));
-    if (*n_tensors > LLM__GGUF_MAX_TENSORS || *n_tensors > llm__cursor_left(c) / LLM__GGUF_MIN_TENSOR)
+    if (*n_tensors > llm__cursor_left(c) / LLM__GGUF_MIN_TENSOR)
         return llm__fail(e, LLM_BAD_FILE, "the header promises %U tensors in the %U bytes that follow: damaged", *n_tensors,
                          llm__cursor_left(c));
+    if (*n_kv > LLM__GGUF_MAX_KV || *n_tensors > LLM__GGUF_MAX_TENSORS)
+        return llm__fail(e, LLM_UNSUPPORTED, "the header promises %U keys and %U tensors; at most %u and %u are supported", *n_kv,
+                         *n_tensors, LLM__GGUF_MAX_KV, LLM__GGUF_MAX_TENSORS);
     return LLM_OK;
 }
 // Run twice: first without arrays, to learn that there are as many entries as promised; then with arrays of just that many.
@@ -4745,10 +4777,8 @@ static llm_result llm__gguf_check(llm__gguf *g, llm__gguf_shard *s, bool any_typ
 typedef struct llm__gguf_work { const llm__gguf_options *o; uint64_t done, total; } llm__gguf_work;
 
 static bool llm__gguf_tick(llm__gguf_work *w, uint64_t done) {
-    const llm_progress *p = w->o->progress;
     w->done += done;
-    if (!p || !p->progress_fn) return true;
-    return p->progress_fn(p->user, 0, w->total ? 0.9f * (float)((double)w->done / (double)w->total) : 0.0f) != 0;
+    return llm__go_on(w->o->progress, 0, w->total ? 0.9f * (float)((double)w->done / (double)w->total) : 0.0f);
 }
 static llm_result llm__gguf_cancelled(llm_error *e) {
     return llm__fail(e, LLM_CANCELLED, "the load was cancelled by the progress callback");
@@ -4756,7 +4786,9 @@ static llm_result llm__gguf_cancelled(llm_error *e) {
 
 static llm_result llm__gguf_reader_read(const llm_reader *r, uint64_t offset, uint8_t *dst, size_t n, llm_error *e) {
     while (n) {
-        size_t got = r->read_at(r->user, offset, dst, n);
+        const llm__fpenv own = llm__fp_get();
+        const size_t got = r->read_at(r->user, offset, dst, n);
+        llm__fp_leave(own);
         if (!got || got > n) return llm__fail(e, LLM_IO, "the reader failed at byte %U of %U", offset, r->size);
         dst += got; offset += got; n -= got;
     }
@@ -4838,6 +4870,7 @@ static bool llm__gguf_is_piece(llm__str path) {
 
 static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, const char *path, const llm__gguf_options *o,
                                             llm_error *e) {
+    const char *file_system;
     bool remote;
     uint64_t began;
     llm_result r = llm__os_file_open(&s->file, path, e);
@@ -4845,9 +4878,11 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
     s->has_file = true;
     s->size = s->file.size;
     if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the file is empty");
-    g->file_system = llm__os_file_system(&s->file);
-    remote = g->file_system[0] != 0;
-    g->mapping_reason = o->mapping == LLM_READ ? "asked for" : remote ? "each page of this file system costs a message" : "";
+    file_system = llm__os_file_system(&s->file);
+    remote = file_system[0] != 0;
+    if (remote) g->file_system = file_system;                                     // of any shard
+    if (o->mapping == LLM_READ) g->mapping_reason = "asked for";
+    else if (remote) g->mapping_reason = "each page of this file system costs a message";
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
         g->mapping = LLM_READ;
@@ -4859,6 +4894,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
         g->mapping_reason = "the system cannot map it";
         return LLM_OK;
     }
+    if (!LLM__MAPS) return llm__fail(e, LLM_UNSUPPORTED, "this build cannot map files: take LLM_READ or LLM_MAP_AUTO");
     if (o->directory_only) return LLM_OK;
     began = llm__now_us(o->clock);
     r = llm__os_map_file(&s->map, &s->file, 0, s->size, e);
@@ -4941,7 +4977,7 @@ static llm_result llm__gguf_add_shard(llm__gguf *g, uint32_t i, llm__gguf_work *
     if (r == LLM_OK && (number != i || count != g->n_shards))
         r = llm__fail(e, LLM_BAD_FILE, "it says that it is number %u of %u: from another model, or renamed", number + 1, count);
     if (r == LLM_OK && part.n_tensors > LLM__GGUF_MAX_TENSORS - g->n_tensors)
-        r = llm__fail(e, LLM_BAD_FILE, "more than %u tensors in all", LLM__GGUF_MAX_TENSORS);
+        r = llm__fail(e, LLM_UNSUPPORTED, "more than %u tensors in all", LLM__GGUF_MAX_TENSORS);
     if (r == LLM_OK) r = llm__gguf_append(g, &part, i, e);
     g->fingerprint = (g->fingerprint ^ part.fingerprint) * 0x9e3779b97f4a7c15u;
     llm__gguf_close(&part);
@@ -5338,7 +5374,7 @@ typedef struct llm__tile {
     uint32_t n_tokens;
     float *out;
     size_t ld;
-    void *panel;                 // scratch of this worker: llm__panel_bytes(n_cols), aligned to 64
+    void *panel;                 // scratch of this worker: llm__panel_bytes(), aligned to 64
     bool follows;                // the rows before these have just been done here, so the first of these are fetched already
 } llm__tile;
 
@@ -10591,9 +10627,8 @@ static void llm__kernels_wasm(llm__kernels *k) {
 
 // ---- which of them ---------------------------------------------------------------------------------------------------------
 
-// Scratch per worker for a matrix of n_cols columns, enough for every instruction set; 64-byte aligned.
-static uint64_t llm__panel_bytes(uint32_t n_cols) {
-    (void)n_cols;
+// Scratch per worker for any matrix, enough for every instruction set; 64-byte aligned.
+static uint64_t llm__panel_bytes(void) {
 #if LLM__HAS_AVX2
     return (sizeof(llm__x86_scratch) + 63u) & ~(size_t)63;
 #elif LLM__HAS_NEON
@@ -10948,7 +10983,7 @@ static void llm__op_matmul_n(const llm__run *r, const llm__product *p, uint32_t 
         groups += (p[i].w->rows + job.group - 1) / job.group;
         job.last[i] = groups;
     }
-    llm__chunks_init(&job.chunks, r->team, groups, 4);          // 32 rows: what a prefill kernel takes at a time
+    llm__chunks_init(&job.chunks, r->team, groups, 4);          // 32 rows where a group is 8: what a prefill kernel takes at a time
     llm__team_run(r->team, llm__matmul_work, &job);
 }
 static void llm__op_matmul(const llm__run *r, float *out, const llm__mat *w, const llm__acts *x) {
@@ -11119,7 +11154,11 @@ static uint64_t llm__kv_pages_for(const llm__kv_group *g, uint64_t n, uint32_t n
 static uint64_t llm__kv_bytes_for(const llm__kv *kv, uint64_t n, uint32_t n_batch) {
     uint64_t bytes = 0;
     uint32_t i;
-    for (i = 0; i < LLM__KV_GROUPS; i++) bytes += llm__kv_pages_for(&kv->groups[i], n, n_batch) * kv->groups[i].page_bytes;
+    for (i = 0; i < LLM__KV_GROUPS; i++) {
+        uint64_t group;
+        if (!llm__mul(llm__kv_pages_for(&kv->groups[i], n, n_batch), kv->groups[i].page_bytes, &group) || !llm__add(bytes, group, &bytes))
+            return UINT64_MAX;
+    }
     return bytes;
 }
 // All of it at once, for n positions: measures with a base of NULL, then lays out.
@@ -11179,7 +11218,7 @@ typedef struct llm__arch {
     const char *name;
     uint32_t flags;
     llm__act act;
-    uint32_t window, period;           // defaults: sliding window; every period-th layer sees everything (0: no windows)
+    uint32_t window, period;           // defaults: sliding window; every period-th layer sees everything (window 0: all do)
     float window_rope_base;            // rotary base of the window layers (0: as the others)
     float score_cap, logit_cap;        // default soft caps (0: none)
     uint32_t wide_scale_layers;        // the size with so many layers scales scores by (n_embd / n_head)^-1/2, not head_dim^-1/2
@@ -11313,9 +11352,13 @@ static const llm__gguf_tensor *llm__bind_tensor(llm__binder *b, int layer, const
         if (required) llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' is missing, which architecture '%s' needs", name, b->net->arch->name);
         return NULL;
     }
-    if (t->dims[0] != d0 || t->dims[1] != d1 || t->dims[2] != d2 || t->dims[3] != 1) {
+    if (t->dims[3] != 1) {
+        llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' is %U in its fourth dimension, expected 1", name, t->dims[3]);
+        return NULL;
+    }
+    if (t->dims[0] != d0 || t->dims[1] != d1 || t->dims[2] != d2) {
         llm__bind_fail(b, LLM_BAD_FILE, "tensor '%s' has shape [%U, %U, %U], expected [%U, %U, %U]", name,
-                                    t->dims[0], t->dims[1], t->dims[2], d0, d1, d2);
+                       t->dims[0], t->dims[1], t->dims[2], d0, d1, d2);
         return NULL;
     }
     if (llm__types[t->type].left_out) {
@@ -11781,7 +11824,7 @@ typedef struct llm__state {            // what one context computes with
     uint32_t good;                     // which one
 } llm__state;
 
-#define LLM__TILE 16u                  // queries that read keys and values together
+#define LLM__QUERY_TILE 16u                  // queries that read keys and values together
 
 #define LLM__SPLIT 16u                 // spans that are shared out at a time
 
@@ -11797,7 +11840,7 @@ static bool llm__takes_integers(const llm__mat *w) { return llm__types[w->type].
 
 // A worker's scratch for attention: a part of every query of a tile, then what integer keys and values need.
 static uint64_t llm__attend_bytes(const llm__state *s) {
-    return (uint64_t)LLM__TILE * s->net->dim_v * sizeof(float) + (s->kv.type == LLM_KV_Q8_0 ? sizeof(llm__attend_q8) : 0);
+    return (uint64_t)LLM__QUERY_TILE * s->net->dim_v * sizeof(float) + (s->kv.type == LLM_KV_Q8_0 ? sizeof(llm__attend_q8) : 0);
 }
 
 // The list of all scratch: measures with base NULL, then lays out.
@@ -11834,7 +11877,7 @@ static bool llm__state_layout(llm__state *s, uint8_t *base) {
         llm__carve_acts(&a, &s->expert_x, T, net->n_embd, false);
         llm__carve_acts(&a, &s->expert_in, T, net->n_embd, true);
     }
-    s->worker_bytes = (size_t)((LLM__MAX(llm__panel_bytes(net->max_cols), llm__attend_bytes(s)) + 63) & ~63ull);
+    s->worker_bytes = (size_t)((LLM__MAX(llm__panel_bytes(), llm__attend_bytes(s)) + 63) & ~63ull);
     s->workers = LLM__CARVE(&a, uint8_t, (uint64_t)s->worker_bytes * s->n_workers);
     a.used = LLM__MAX(a.used, s->least);
     for (i = 0; i < 2; i++) s->logits[i] = LLM__CARVE(&a, float, net->n_vocab);
@@ -11985,7 +12028,7 @@ static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint3
     const llm__state *s = pass->s;
     const llm__net *net = s->net;
     const void *k[LLM__SPAN / LLM__PAGE], *v[LLM__SPAN / LLM__PAGE];
-    llm__query q[LLM__TILE];
+    llm__query q[LLM__QUERY_TILE];
     uint32_t i, page, n_q = 0, low = (span + 1) * LLM__SPAN, high = span * LLM__SPAN;
     llm__attend a = LLM__ZERO;
     for (i = 0; i < n; i++) {
@@ -12014,7 +12057,7 @@ static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint3
     a.v_elem = llm__kv_elem(pass->kv->v_type);
     a.scale = net->score_scale;
     a.softcap = net->score_cap;
-    a.q8 = (llm__attend_q8 *)(void *)(scratch + LLM__TILE * net->dim_v);
+    a.q8 = (llm__attend_q8 *)(void *)(scratch + LLM__QUERY_TILE * net->dim_v);
     s->k->v.attend_group(&a, q, n_q);
     for (i = 0; i < n; i++) {
         llm__attend_query *t = &tile[i];
@@ -12027,7 +12070,7 @@ static void llm__attend_tile_span(const llm__pass *pass, uint32_t kv_head, uint3
 // Queries first .. of one kv head: who they are, what they see, where their sums go.
 static uint32_t llm__attend_tile(const llm__attend_job *job, uint32_t kv_head, uint32_t first, llm__attend_query *tile, float *scratch) {
     const llm__pass *pass = job->pass;
-    const uint32_t dim = pass->s->net->dim_v, n = LLM__MIN(LLM__TILE, (pass->T - pass->first) * job->group - first);
+    const uint32_t dim = pass->s->net->dim_v, n = LLM__MIN(LLM__QUERY_TILE, (pass->T - pass->first) * job->group - first);
     uint32_t i;
     for (i = 0; i < n; i++) {
         llm__attend_query *t = &tile[i];
@@ -12045,8 +12088,8 @@ static uint32_t llm__attend_tile(const llm__attend_job *job, uint32_t kv_head, u
 static void llm__attend_whole(const llm__attend_job *job, uint32_t unit, float *scratch) {
     const llm__pass *pass = job->pass;
     const uint32_t kv_head = unit / job->n_tiles;
-    llm__attend_query tile[LLM__TILE];
-    uint32_t i, low = UINT32_MAX, high = 0, span, n = llm__attend_tile(job, kv_head, unit % job->n_tiles * LLM__TILE, tile, scratch);
+    llm__attend_query tile[LLM__QUERY_TILE];
+    uint32_t i, low = UINT32_MAX, high = 0, span, n = llm__attend_tile(job, kv_head, unit % job->n_tiles * LLM__QUERY_TILE, tile, scratch);
     for (i = 0; i < n; i++) {
         low = LLM__MIN(low, tile[i].begin / LLM__SPAN);
         high = LLM__MAX(high, (tile[i].end - 1) / LLM__SPAN);
@@ -12061,8 +12104,8 @@ static void llm__attend_split(const llm__attend_job *job, uint32_t unit, float *
     const llm__pass *pass = job->pass;
     const llm__state *s = pass->s;
     const uint32_t split = unit % job->n_spans, kv_head = unit / job->n_spans / job->n_tiles;
-    llm__attend_query tile[LLM__TILE];
-    uint32_t i, n = llm__attend_tile(job, kv_head, unit / job->n_spans % job->n_tiles * LLM__TILE, tile, scratch);
+    llm__attend_query tile[LLM__QUERY_TILE];
+    uint32_t i, n = llm__attend_tile(job, kv_head, unit / job->n_spans % job->n_tiles * LLM__QUERY_TILE, tile, scratch);
     for (i = 0; i < n; i++) tile[i].sum.o = s->parts_o + (size_t)(tile[i].head * s->n_split + split) * s->net->dim_v;
     llm__attend_tile_span(pass, kv_head, job->span + split, tile, n, scratch);
     for (i = 0; i < n; i++) s->parts[tile[i].head * s->n_split + split] = tile[i].sum;
@@ -12104,7 +12147,7 @@ static void llm__op_attend(const llm__pass *pass) {
     llm__visible(pass, pass->first, &begin, &end);
     job.pass = pass;
     job.group = pass->layer->n_head / pass->layer->n_head_kv;
-    job.n_tiles = (rest * job.group + LLM__TILE - 1) / LLM__TILE;
+    job.n_tiles = (rest * job.group + LLM__QUERY_TILE - 1) / LLM__QUERY_TILE;
     units = pass->layer->n_head_kv * job.n_tiles;
     begin /= LLM__SPAN;
     end = (end - 1) / LLM__SPAN + 1;
@@ -12352,6 +12395,11 @@ static llm_result llm__fwd_batch(llm__state *s, const llm__eval *ev, size_t at, 
     return LLM_OK;
 }
 
+// After each pass of a prefill: `at` of n tokens are done. Who says no to the last one says it too late.
+static llm_result llm__passed(const llm_progress *p, size_t at, size_t n, llm_error *e) {
+    if (llm__go_on(p, 1, (float)at / (float)n) || at == n) return LLM_OK;
+    return llm__fail(e, LLM_CANCELLED, "cancelled by the progress callback");
+}
 // Evaluates tokens[n] at `position`, n_batch at a time. The caller has checked ids and room, and the scratch is there. On failure the
 // caller forgets what was stored.
 static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e) {
@@ -12363,9 +12411,7 @@ static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e
         result = llm__fwd_batch(s, ev, at, T, e);
         llm__rest(ev->share, llm__os_now_us() - began, ev->cancel);
         at += T;
-        if (result == LLM_OK && ev->progress && ev->progress->progress_fn && ev->n > 1
-            && !ev->progress->progress_fn(ev->progress->user, 1, (float)at / (float)ev->n) && at < ev->n)
-            result = llm__fail(e, LLM_CANCELLED, "cancelled by the progress callback");
+        if (result == LLM_OK && ev->n > 1) result = llm__passed(ev->progress, at, ev->n, e);
     }
     return result;
 }
@@ -12885,8 +12931,7 @@ static uint32_t llm__tok_table_size(uint64_t n) {          // a power of two at 
     return (uint32_t)size;
 }
 // The tables are larger than the caches, so they are filled and read a batch at a time: while one is hashed its slots are fetched.
-// (m) 17 ms instead of 36 for 152 thousand tokens and 151 thousand merges,
-// 20 instead of 53 for 128 and 280 thousand.
+// Measured: 17 ms instead of 36 for 152 thousand tokens and 151 thousand merges, 20 instead of 53 for 128 and 280 thousand.
 #define LLM__VOCAB_BATCH 16
 
 // Two tokens of one text: the later is the one that is found.
@@ -13372,7 +13417,7 @@ typedef struct llm__tok_pair { uint64_t key; uint32_t n; llm_token token; } llm_
 
 #define LLM__TOK_LAST UINT32_MAX
 
-typedef struct llm__tok_heap { llm__tok_pair *p; size_t n, cap; } llm__tok_heap;
+typedef struct llm__tok_queue { llm__tok_pair *p; size_t n, cap; } llm__tok_queue;
 
 // What one call of encode works with; nothing of it outlives the call.
 typedef struct llm__tok_work {
@@ -13386,13 +13431,13 @@ typedef struct llm__tok_work {
     char *buf; size_t cap_buf;               // the text with its spaces escaped and its bad bytes replaced
     char *spelled; size_t cap_spelled;       // one piece as a byte-level vocabulary spells it
     llm__tok_sym *sym; size_t cap_sym;
-    llm__tok_heap pairs;                     // merges that are possible now, stale ones among them
-    llm__tok_heap found, cuts;               // special tokens: candidates, then those that hold
+    llm__tok_queue pairs;                     // merges that are possible now, stale ones among them
+    llm__tok_queue found, cuts;               // special tokens: candidates, then those that hold
     uint8_t *taken;                          // [text] covered by a cut
     bool failed, foreign;                    // no memory; or (foreign) a text that this build cannot cut
 } llm__tok_work;
 
-static void llm__tok_push(llm__tok_work *w, llm__tok_heap *heap, uint64_t key, uint32_t n, llm_token token) {
+static void llm__tok_push(llm__tok_work *w, llm__tok_queue *heap, uint64_t key, uint32_t n, llm_token token) {
     void *p = heap->p;
     size_t i = heap->n;
     if (w->failed || !llm__grow(w->h, &p, &heap->cap, heap->n + 1, sizeof(llm__tok_pair))) { w->failed = true; return; }
@@ -13403,7 +13448,7 @@ static void llm__tok_push(llm__tok_work *w, llm__tok_heap *heap, uint64_t key, u
     heap->p[i].n = n;
     heap->p[i].token = token;
 }
-static llm__tok_pair llm__tok_pop(llm__tok_heap *heap) {
+static llm__tok_pair llm__tok_pop(llm__tok_queue *heap) {
     llm__tok_pair top = heap->p[0], last = heap->p[--heap->n];
     size_t i = 0, child;
     while ((child = 2 * i + 1) < heap->n) {
@@ -13673,13 +13718,14 @@ static void llm__tok_cut(llm__tok_work *w, llm__str text) {
         llm__tok_push(w, &w->cuts, at, (uint32_t)(end - at), p.token);
     }
 }
+#define LLM__TOK_GOES_ON 256u                      // beside the public flags: no space before the first word, which goes on a text
 static void llm__tok_all(llm__tok_work *w, llm__str text) {
-    bool prefix = w->v->space_prefix && !(w->flags & LLM_NO_SPACE_PREFIX);
+    const bool spaces = w->v->space_prefix && !(w->flags & LLM_NO_SPACE_PREFIX);
     size_t at = 0, end;
     llm__tok_cut(w, text);
     while (!w->failed && (at < text.n || w->cuts.n)) {
         end = w->cuts.n ? (size_t)w->cuts.p[0].key : text.n;
-        if (at < end) llm__tok_raw(w, llm__str_n(text.p + at, end - at), prefix);
+        if (at < end) llm__tok_raw(w, llm__str_n(text.p + at, end - at), spaces && (at > 0 || !(w->flags & LLM__TOK_GOES_ON)));
         at = end;
         if (w->cuts.n && !w->failed) {
             llm__tok_pair cut = llm__tok_pop(&w->cuts);
@@ -13688,8 +13734,8 @@ static void llm__tok_all(llm__tok_work *w, llm__str text) {
         }
     }
 }
-// plain: ascending byte ranges (message content) in which, and touching which, no special token is recognised. *n: the tokens
-// needed; at most cap are written.
+// plain: ascending byte ranges of message content: no control token that overlaps one is recognised, nor one of the author's that looks
+// like markup. *n: the tokens needed; at most cap are written.
 static llm_result llm__tok_encode(const llm__vocab *v, const llm__heap *h, llm__str text, unsigned flags, const llm__span *plain,
                                   size_t n_plain, llm_token *out, size_t cap, size_t *n) {
     const uint64_t mark = llm__heap_mark(h);
@@ -14583,7 +14629,7 @@ static llm_result llm__sampler_set(llm__sampler *s, const llm__heap *h, const ll
     return llm__ok(e);
 }
 
-// Each distinct token of the window is penalised once, with its count; the whole history counts, wherever it came from.
+// Each distinct token of the window is penalised once, with its count; the prompt counts as well as the answer.
 static void llm__sampler_penalize(llm__sampler *s, const llm_token *history, size_t n_history) {
     const llm_sampling *c = &s->cfg;
     size_t window = c->penalty_window ? c->penalty_window : (size_t)LLM__PENALTY_WINDOW, i;
@@ -15048,8 +15094,8 @@ static void llm__sha256_of_samples(const llm__gguf *g, llm__sha256 *s) {
 
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>diagnosis  What was obtained: whether the promise of bits holds in this build, how fast the bytes of a token can be read at all. Then
-//              facts and rules: what llm_stats tells, and the causes of slowness in it. Then the plan and the report.
+// >>diagnosis  What was obtained: whether the promise of bits holds in this build, which stored types a file is made of, how fast the
+//              bytes of a token can be read at all, and what bringing them in for the first time takes.
 
 // A compiler under -ffast-math may fuse a product into a sum, turn a division into a multiplication, a square root into an estimate, or
 // reorder a sum: each line below has one right result (computed with exact rational arithmetic) and another one under such a freedom.
@@ -15159,13 +15205,17 @@ static void llm__pieces_add(llm__pieces *l, const uint8_t *p, uint64_t n, uint64
 static void llm__pieces_add_matrix(llm__pieces *l, const llm__mat *m) {
     if (m->type != LLM__TYPE_NONE) llm__pieces_add(l, m->data, (uint64_t)m->rows * m->row_bytes, UINT64_MAX);
 }
-// By address, which is their order in the file. They come nearly sorted.
+// By address, which is their order in the file. They come nearly sorted, and a file chooses how nearly: Shell's sort, with the steps of
+// Gonnet and Baeza-Yates.
 static void llm__pieces_sort(llm__pieces *l) {
-    size_t i, j;
-    for (i = 1; i < l->n; i++) {
-        const llm__piece x = l->v[i];
-        for (j = i; j > 0 && (uintptr_t)l->v[j - 1].p > (uintptr_t)x.p; j--) l->v[j] = l->v[j - 1];
-        l->v[j] = x;
+    size_t step, i, j;
+    for (step = l->n; step > 1; ) {
+        step = step > 2 ? step * 5 / 11 : 1;
+        for (i = step; i < l->n; i++) {
+            const llm__piece x = l->v[i];
+            for (j = i; j >= step && (uintptr_t)l->v[j - step].p > (uintptr_t)x.p; j -= step) l->v[j] = l->v[j - step];
+            l->v[j] = x;
+        }
     }
 }
 
@@ -15895,7 +15945,8 @@ static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint
 
 static void llm__plan_verdict(llm_plan_info *p) {
     const char *by = p->mem_limit_by;
-    p->total_bytes = p->weights_mapped + p->weights_read + p->model_bytes + p->kv_bytes + p->scratch_bytes;
+    if (!llm__add(p->weights_mapped + p->weights_read + p->model_bytes + p->scratch_bytes, p->kv_bytes, &p->total_bytes))
+        p->total_bytes = UINT64_MAX;                                // llm__kv_bytes_for does not wrap either
     if (p->mem_limit && p->total_bytes > p->mem_limit) {
         p->verdict = LLM_DOES_NOT_FIT;
         llm__format(p->reason, sizeof p->reason, "does not fit: %B of weights, %B for %u tokens of context, %B of scratch and %B of "
@@ -16373,7 +16424,7 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (!d.force && !src->data) { o.most_bytes = memory.physical; o.most_by = memory.physical_by; }
     r = llm__source_open(src, &d, &m->gguf, &o, err);
     if (r == LLM_OK) r = llm__model_build(m, &d, err);
-    if (r == LLM_OK && m->progress.progress_fn && !m->progress.progress_fn(m->progress.user, 0, 1.0f))
+    if (r == LLM_OK && !llm__go_on(&m->progress, 0, 1.0f))
         r = llm__fail(err, LLM_CANCELLED, "the load was cancelled by the progress callback");
     m->load_ms = llm__ms_since(m, start);
     m->bind_ms = m->load_ms - m->gguf.open_ms - m->gguf.parse_ms - m->vocab_ms;
@@ -16668,6 +16719,13 @@ static void llm__facts_of_ctx(llm_ctx *c) {
         s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values"
                      : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values" : "blocked, F16 keys and values";
 }
+// Held for the copy of one struct. Whoever waits longer than that may have pushed the other off its CPU, and lets it on again.
+static void llm__stats_lock(llm_ctx *c) {
+    uint32_t tries = 0;
+    while (llm__atomic_exchange(&c->stats_lock, 1))
+        if (++tries % 1024) llm__os_pause();
+        else llm__os_sleep_us(50);
+}
 static void llm__publish(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
@@ -16684,7 +16742,7 @@ static void llm__publish(llm_ctx *c) {
         llm__watch_facts(&c->watch, LLM__MIN(c->state.n_workers, s->cpus_allowed), s);
         llm__look(c);
     }
-    while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
+    llm__stats_lock(c);
     c->published = *s;
     llm__atomic_store(&c->stats_lock, 0);
 }
@@ -16695,7 +16753,7 @@ LLM__PUBLIC void llm_stats(const llm_ctx *ctx, llm_stats_info *out) {
     memset(&s, 0, sizeof s);
     llm__facts_no_text(&s);
     if (c) {
-        while (llm__atomic_exchange(&c->stats_lock, 1)) llm__os_pause();
+        llm__stats_lock(c);
         s = c->published;
         llm__atomic_store(&c->stats_lock, 0);
     }
@@ -16942,8 +17000,9 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     if (desc) d = *desc;
     llm__ok(err);
     if (llm__check_ctx_desc(&d, err) != LLM_OK) return NULL;
+    fp = llm__fp_enter();                                           // sizes depend on comparisons with 0, which a host may flush to
     c = llm__ctx_make(m, &d, err);
-    if (!c) return NULL;
+    if (!c) { llm__fp_leave(fp); return NULL; }
     llm__pool_waits(m->pool, &c->spins_seen, &c->sleeps_seen);
     c->max_tokens = d.max_tokens;
     c->trust_content = d.trust_content != 0;
@@ -16951,7 +17010,6 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     llm__cores_throttled(&c->periods, &c->throttled);
     llm__os_usage_now(&c->watch.begin);
     c->major_seen = c->watch.begin.major_faults;
-    fp = llm__fp_enter();
     llm__facts_of_ctx(c);
     llm__publish(c);
     llm__fp_leave(fp);
@@ -17132,12 +17190,13 @@ static uint64_t llm__worked_us(const llm_ctx *c, uint64_t start) {
 }
 
 // Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
-// n_want 1 means the context's own. All or nothing.
+// n_want 1 means the context's own. progress: the callback hears of it, because nobody above tells. All or nothing.
 static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, size_t n_want, float *logits, bool progress) {
     llm_model *m = c->model;
     llm__state *s = &c->state;
     const size_t begin = c->n_cached, lag = c->past.n - begin;      // lag: the token just sampled, or what a window has lost
     const size_t again = c->n_seen > begin ? c->n_seen - begin : 0; // the part of it that had been evaluated before
+    const bool decode = lag + n == 1 && (progress || !n);           // one token of a longer input is the rest of its prefill
     uint64_t start = 0;
     llm__team team;
     llm__eval ev = LLM__ZERO;
@@ -17156,7 +17215,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
         ev.share = &c->share;
         c->share.rested_us = 0;
         start = llm__now(m);
-        if (LLM__DIAGNOSIS && ev.n == 1) llm__watch_begin(&c->watch);
+        if (LLM__DIAGNOSIS && decode) llm__watch_begin(&c->watch);
         r = llm__fwd_eval(s, &ev, &c->error);
         llm__team_give(&team);
     }
@@ -17170,7 +17229,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     c->has_logits = n_want > 0;
     c->n_cached = c->n_seen = c->past.n;
     c->stats.reevaluated_tokens += again;
-    if (ev.n == 1) {
+    if (decode) {
         const uint64_t kv_bytes = llm__kv_bytes_at(s, begin), us = llm__worked_us(c, start);
         const double ms = (double)us * 0.001;
         if (LLM__DIAGNOSIS) llm__watch_end(&c->watch, us, m->net.bytes_per_token + kv_bytes);
@@ -17303,7 +17362,7 @@ static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, co
     const llm__heap *h = &c->work;
     const llm_token bos = v->special[LLM_BOS];
     const bool wants_bos = t->n == 0 && v->add_bos && bos != LLM_NO_TOKEN;
-    const unsigned flags = LLM_PARSE_SPECIAL | (t->n ? (unsigned)LLM_NO_SPACE_PREFIX : 0u);
+    const unsigned flags = LLM_PARSE_SPECIAL | (t->n ? LLM__TOK_GOES_ON : 0u);
     size_t n = 0, room = t->n + 1 + text.n / 3 + 16;
     llm_result r;
     void *p;
@@ -17657,7 +17716,6 @@ LLM__PUBLIC llm_result llm_set_max_tokens(llm_ctx *c, uint32_t n) {
 
 // Makes the cache hold target, keeping what it shares with the past: chunk by chunk, so that a cancel keeps what is done.
 static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
-    const llm_progress *progress = &c->model->progress;
     size_t common = llm__common_prefix(target, &c->past), at;
     llm_result r = LLM_OK;
     if (common < c->past.n || !c->has_logits) {
@@ -17673,9 +17731,7 @@ static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
         const size_t n = LLM__MIN(target->n - at, (size_t)c->state.n_batch);
         r = llm__advance(c, target->v + at, n, at + n == target->n, NULL, false);
         at += n;
-        if (r == LLM_OK && progress->progress_fn && target->n - common > 1
-            && !progress->progress_fn(progress->user, 1, (float)at / (float)target->n) && at < target->n)
-            r = llm__fail(&c->error, LLM_CANCELLED, "cancelled by the progress callback");
+        if (r == LLM_OK && target->n - common > 1) r = llm__passed(&c->model->progress, at, target->n, &c->error);
     }
     return r;
 }

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     t.w = (const uint8_t *)calloc(rows, bytes);
     t.row_bytes = bytes; t.n_rows = rows; t.n_cols = cols; t.x = &x; t.follows = false; t.n_tokens = tokens; t.ld = rows;
     t.out = (float *)calloc((size_t)rows * tokens, 4);
-    t.panel = (uint8_t *)calloc(1, (size_t)llm__panel_bytes(cols) + 64);
+    t.panel = (uint8_t *)calloc(1, (size_t)llm__panel_bytes() + 64);
     t.panel = (uint8_t *)t.panel + (64 - (uintptr_t)t.panel % 64);
     for (pass = 0; pass < 2; pass++) {
         if (pass) mark_begin();

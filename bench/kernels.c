@@ -66,7 +66,7 @@ static void matrix_make(matrix *m, int type, const options *o) {
     m->x.side = (llm__side *)need(((size_t)o->tokens + 7) / 8 * (m->cols / 32) * sizeof(llm__side));
     for (i = 0; i < (o->tokens + 7) / 8; i++) llm__acts_side(&m->x, (uint32_t)i);
     m->out = (float *)need((size_t)m->rows * o->tokens * sizeof(float));
-    m->panel = aligned(&m->panel_base, (size_t)llm__panel_bytes(m->cols));
+    m->panel = aligned(&m->panel_base, (size_t)llm__panel_bytes());
 }
 static void matrix_free(matrix *m) {
     free(m->w); free(m->floats_base); free(m->x.q); free(m->x.d); free(m->x.s16); free(m->x.side); free(m->out); free(m->panel_base);

@@ -2528,6 +2528,30 @@ static void refused_input(llm_model *m) {
     }
     llm_close(c);
 }
+// The last token of a prompt that n_batch leaves alone, and a message of which all but one token are in the cache, are no decode.
+static void lonely_tokens(llm_model *m) {
+    llm_ctx_desc d;
+    llm_stats_info s;
+    llm_ctx *c;
+    size_t n;
+    SECTION("a prefill that ends with one token");
+    memset(&d, 0, sizeof d);
+    d.max_tokens = 1;
+    c = open_ctx(m, &d);
+    if (!CHECK(c != NULL) || !CHECK_EQ(llm_say(c, "user", question), LLM_OK) || !CHECK(llm_next(c, NULL) || llm_why(c) == LLM_STOP_LIMIT)) return;
+    n = llm_past(c) - 1;
+    llm_close(c);
+    d.n_batch = (uint32_t)n - 1;
+    c = open_ctx(m, &d);
+    if (CHECK(c != NULL) && CHECK_EQ(llm_say(c, "user", question), LLM_OK)) {
+        llm_next(c, NULL);
+        memset(&s, 0, sizeof s);
+        llm_stats(c, &s);
+        CHECK_EQ(s.prefill_tokens, n);
+        CHECK_EQ(s.decode_tokens, 0);
+    }
+    llm_close(c);
+}
 // An answer's prefill is cancelled by progress at its k-th pass: said again, and the answer is that of an untroubled context.
 static void cancelled_prefills(void) {
     static reply want, got;
@@ -2640,6 +2664,7 @@ static void text_suites(void) {
     errors_stay(m);
     refused_input(m);
     cancelled_prefills();
+    lonely_tokens(m);
     rewind_to_nothing();
     seeds(m);
     answer_allocations();

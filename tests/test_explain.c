@@ -420,6 +420,25 @@ static void test_address_space(void) {
     CHECK_EQ(status, 0);
 #endif
 }
+// What passes 64 bits is told as all of them, and fits nowhere.
+static void test_vast_contexts(void) {
+    static llm__kv kv;
+    llm_plan_info p;
+    SECTION("contexts that nobody can count");
+    memset(&kv, 0, sizeof kv);
+    kv.groups[0].page_bytes = (uint64_t)1 << 39;
+    CHECK(llm__kv_bytes_for(&kv, 64, 1) == (uint64_t)1 << 39);
+    CHECK(llm__kv_bytes_for(&kv, 0x7fffffff, 1) == UINT64_MAX);           // 2^25 pages: the product is 2^64
+    kv.groups[0].page_bytes = kv.groups[1].page_bytes = (uint64_t)1 << 38;
+    CHECK(llm__kv_bytes_for(&kv, 0x7fffffff, 1) == UINT64_MAX);           // the sum
+    memset(&p, 0, sizeof p);
+    p.kv_bytes = UINT64_MAX;
+    p.scratch_bytes = 1000;
+    p.mem_limit = p.mem_available = 1u << 30;
+    p.mem_limit_by = "a wall";
+    llm__plan_verdict(&p);
+    CHECK(p.total_bytes == UINT64_MAX && p.verdict == LLM_DOES_NOT_FIT);
+}
 // Verdicts from figures: the limits as they are told, at the edge and a byte beyond it.
 static void test_plan_verdicts(void) {
     static const struct { uint64_t total, available, limit; llm_verdict verdict; const char *word; } cases[] = {
@@ -738,6 +757,7 @@ int main(void) {
     test_rules();
     test_texts();
     test_address_space();
+    test_vast_contexts();
     test_plan_verdicts();
     test_plan_counts();
     test_plan_routes();

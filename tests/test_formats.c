@@ -188,7 +188,7 @@ static void test_dots(const uint8_t *file) {
 static void test_products(const uint8_t *file) {
     static const llm_isa isas[] = { LLM_ISA_SCALAR, LLM_ISA_AVX2, LLM_ISA_AVX_VNNI, LLM_ISA_AVX512_VNNI, LLM_ISA_NEON, LLM_ISA_NEON_DOTPROD,
                                     LLM_ISA_NEON_I8MM, LLM_ISA_WASM128, LLM_ISA_RVV };
-    void *base = malloc((size_t)llm__panel_bytes(512) + 64), *panel = (uint8_t *)base + (64 - (uintptr_t)base % 64);
+    void *base = malloc((size_t)llm__panel_bytes() + 64), *panel = (uint8_t *)base + (64 - (uintptr_t)base % 64);
     float xf[512], d[16], out[8], w[512];
     int8_t a[512];
     int16_t s16[32];

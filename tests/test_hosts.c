@@ -292,6 +292,39 @@ static void scores_of_pieces(const int32_t *scores, uint32_t type, llm_token *go
     llm_unload(m);
     free(bytes);
 }
+// What the host's DAZ makes equal to 0 when a context is opened: its sizes must be those that sampling needs.
+static void tiny_sampling(void) {
+    static const uint64_t envs[] = { LLM__FP_PLAIN, 0x9fc0 };
+    llm_token got[2][4];
+    size_t n, i, k;
+    unsigned char *bytes;
+    gguf_writer w;
+    SECTION("subnormal settings, DAZ on");
+    if (!LLM__X64) return;
+    bytes = small_bases[0].write(&n, &w);
+    for (k = 0; k < 4; k++) {
+        llm_ctx_desc d;
+        memset(&d, 0, sizeof d);
+        d.sampling.temperature = k ? 0.7f : 1e-40f;
+        if (k == 1) d.sampling.typical_p = 1e-40f;
+        if (k == 2) d.sampling.frequency_penalty = 1e-40f;
+        if (k == 3) d.sampling.min_p = 1e-40f;
+        for (i = 0; i < 2; i++) {
+            const llm__fpenv before = llm__fp_get();
+            const llm_token some[3] = { 5, 6, 7 };
+            llm_model *m = llm_load_memory(bytes, n, NULL, NULL);
+            llm_ctx *c;
+            llm__fp_set(envs[i]);
+            c = llm_open(m, &d, NULL);
+            got[i][k] = c && llm_eval(c, some, 3) == LLM_OK ? llm_sample(c) : -1;
+            llm__fp_set(before);
+            llm_close(c);
+            llm_unload(m);
+        }
+        CHECK(got[0][k] >= 0 && got[1][k] == got[0][k]);
+    }
+    free(bytes);
+}
 static void tokens_and_rounding(void) {
     static const int32_t integers[5] = { 0, 0, 0, 16777217, 16777216 }, subnormals[5] = { 0, 0, 0, 2, 1 };       // of "ab" and " a"
     llm_token got[16] = { 0 };
@@ -354,6 +387,7 @@ int main(void) {
 #endif
     background();
     tokens_and_rounding();
+    tiny_sampling();
     structs();
     return test_done();
 }

@@ -196,7 +196,7 @@ static void test_against_scalar(void) {
     llm_error e;
     size_t i;
     int type;
-    void *base = malloc((size_t)llm__panel_bytes(8192) + 64);
+    void *base = malloc((size_t)llm__panel_bytes() + 64);
     void *panel = (uint8_t *)base + (64 - (uintptr_t)base % 64);
     CHECK_EQ(llm__kernels_pick(&scalar, LLM_ISA_SCALAR, &e), LLM_OK);
     for (i = 0; i < LLM__COUNT(isas); i++) {
@@ -234,7 +234,7 @@ static void test_pick(void) {
     CHECK_TEXT(e.text, "RISC-V vector is not part of this build");
     CHECK_EQ(llm__kernels_pick(&k, (llm_isa)99, NULL), LLM_BAD_ARG);
     CHECK_TEXT(llm__isa_name((llm_isa)99), "?");
-    CHECK(llm__panel_bytes(32) > 0 && llm__panel_bytes(32) % 32 == 0);
+    CHECK(llm__panel_bytes() > 0 && llm__panel_bytes() % 32 == 0);
 }
 
 // A dot that can be followed by hand: q8_0 with d = 0.5, weights 1..32, activations all 2 with d = 0.25: 528 * 2 * 0.125.

@@ -903,6 +903,26 @@ static void test_special_search(void) {
     }
 }
 
+// Text that goes on behind other text has no space before its first word; behind a special token it begins anew, as anywhere.
+static void test_space_behind_specials(void) {
+    static subject s;
+    llm_token with[64], without[64];
+    static const char *const texts[] = { "</s>Hello", "</s> Hello</s>x", "<s></s>y" };
+    size_t i, n, m;
+    SECTION("the space behind a special token");
+    if (!subject_fixture(&s, "llama-spm")) return;
+    CHECK(s.v.space_prefix);
+    for (i = 0; i < 3; i++) {
+        const llm__str text = llm__str_of(texts[i]);
+        CHECK_EQ(llm__tok_encode(&s.v, &plain_heap, text, LLM_PARSE_SPECIAL, NULL, 0, with, 64, &n), LLM_OK);
+        CHECK_EQ(llm__tok_encode(&s.v, &plain_heap, text, LLM_PARSE_SPECIAL | LLM__TOK_GOES_ON, NULL, 0, without, 64, &m), LLM_OK);
+        CHECK(n == m && n > 1 && memcmp(with, without, n * sizeof *with) == 0);
+    }
+    CHECK_EQ(llm__tok_encode(&s.v, &plain_heap, llm__str_of("Hello"), 0, NULL, 0, with, 64, &n), LLM_OK);
+    CHECK_EQ(llm__tok_encode(&s.v, &plain_heap, llm__str_of("Hello"), LLM__TOK_GOES_ON, NULL, 0, without, 64, &m), LLM_OK);
+    CHECK(n == 1 && m == 1 && with[0] == 15043 && without[0] == 10994);          // "\xe2\x96\x81Hello" and "Hello"
+    subject_close(&s, &plain_heap);
+}
 // SmolLM's first stage, \p{N} one at a time: what it parts, by hand.
 static void test_single_digits(void) {
     static const struct { const char *text, *pieces; } cases[] = {
@@ -1091,6 +1111,7 @@ int main(void) {
     test_crowded();
     test_special_search();
     test_single_digits();
+    test_space_behind_specials();
     test_no_memory();
     test_random_bytes();
     test_long_runs();

@@ -18,6 +18,7 @@ typedef struct player {
     uint32_t home[CONTEXTS];               // the model of each
     uint32_t tasks, cancel_at, progress, stop_at;
     llm_ctx *busy;                         // the context of the call in progress
+    int cut;                               // an evaluation has been cancelled
 } player;
 
 static void note(player *p, const void *bytes, size_t n) {
@@ -173,6 +174,8 @@ static void must_be_consistent(player *p, const llm_ctx *c, llm_result r) {
     note_number(p, (uint64_t)r);
     note_number(p, llm_past(c));
     note_number(p, s.prefill_tokens << 32 | s.decode_tokens);
+    if (r == LLM_CANCELLED) p->cut = 1;
+    if (p->cut) return;                    // how far an evaluation got before a task cancelled it, and so which pages it has, is each ISA's own
     note_number(p, s.reused_tokens << 32 | s.reevaluated_tokens);
     note_number(p, s.kv_bytes);
     if (llm_logits(c)) note_floats(p, llm_logits(c), c->model->net.n_vocab);
