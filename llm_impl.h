@@ -27,6 +27,14 @@
 //   plan       what a model would take; the report
 //   public     the functions of llm.h, thin
 //
+// N and a number is a rule for roundings; together they make every CPU and compiler give the same bits:
+//   N0  the floating-point environment is ours for a call's length     N6   norms, activation functions, bias and scale, experts
+//   N1  no product goes into a sum but by llm__fma                     N7   attention: keys and values rounded, spans, their merging
+//   N2  fma and sqrt, rounded once, without libm                       N8   rope: angles in turns, as integers
+//   N3  activations to int8, with a scale per 32                       N9   NaN and infinity end in a code
+//   N4  dots of stored types: terms of 32, in one order                N10  sampling: integers where order could matter
+//   N5  float dots and sums: sixteen lanes, folded in halves
+//
 // To add a stored type: a row and a card in formats; it is then right on every CPU. To make it fast: an unpack in the instruction
 // set's block of kernels and a row in its list of formats. To add an instruction set: its LLM__HAS_ in config, its sixteen-lane
 // primitives and a pass in vectors, its block in kernels, and a line in each function of `which of them`. To add an architecture: a
@@ -2272,7 +2280,7 @@ static bool llm__line_kb(llm__str line, const char *key, uint64_t *out) {
 // ---- cores ----
 //
 // Which CPUs are worth a thread. In a fork-join a core that is clearly slower than the others makes heat and takes memory bandwidth for
-// little work (FR-031, 033): the default is one thread for each performance core.
+// little work: the default is one thread for each performance core.
 
 typedef struct llm__cores {
     llm__cpus online, best;            // best: the performance cores
@@ -2930,7 +2938,7 @@ static void llm__worker_part(llm__worker *w, uint32_t run) {
     if (llm__atomic_load(&p->waiting)) llm__os_wake_all(&p->finished, &p->done);
 }
 
-// Asking is not having: some systems say yes and do nothing (FR-037). So the mask is read back, by asking once more, and the thread looks
+// Asking is not having: some systems say yes and do nothing. So the mask is read back, by asking once more, and the thread looks
 // where it runs.
 static bool llm__pool_pin(uint32_t cpu, uint32_t *found) {
     llm__cpus one, back;
@@ -3099,8 +3107,7 @@ static void llm__pool_allow(llm__pool *p, const llm__cpus *allowed) {
     llm__atomic_store(&p->first_place, p->places[0] + 1u);
 }
 // Where the team may run: the caller, and one thread that nobody is likely to have pinned, a worker or else the thread that loaded the
-// model. A host may pin the thread that calls, which says nothing about the others; a system that moves a process moves each of its threads
-// (FR-036).
+// model. A host may pin the thread that calls, which says nothing about the others; a system that moves a process moves each of its threads.
 static void llm__pool_look(llm__pool *p) {
     const uint64_t now = llm__os_now_us();
     const uint32_t worker = p->n_workers > 1 && p->obtained == LLM_CORES_ANY ? llm__atomic_load(&p->workers[1].id) : 0;
