@@ -3107,7 +3107,7 @@ static void llm__pool_allow(llm__pool *p, const llm__cpus *allowed) {
     llm__atomic_store(&p->first_place, p->places[0] + 1u);
 }
 // Where the team may run: the caller, and one thread that nobody is likely to have pinned, a worker or else the thread that loaded the
-// model. A host may pin the thread that calls, which says nothing about the others; a system that moves a process moves each of its threads.
+// model. A host may pin the thread that calls, which says nothing about the others; a system that moves a process moves all its threads.
 static void llm__pool_look(llm__pool *p) {
     const uint64_t now = llm__os_now_us();
     const uint32_t worker = p->n_workers > 1 && p->obtained == LLM_CORES_ANY ? llm__atomic_load(&p->workers[1].id) : 0;

@@ -22,6 +22,7 @@ static void plan_text(const llm_plan_info *p) {
     bytes_text(d, sizeof d, p->scratch_bytes);
     bytes_text(e, sizeof e, p->total_bytes);
     printf("%-12s weights %s + model %s + keys and values %s + scratch %s = %s\n", "memory", a, b, c, d, e);
+    printf("%-12s %llu bytes of llm_arena hold all of it, but what is mapped\n", "", (unsigned long long)p->arena_bytes);
     bytes_text(a, sizeof a, p->mem_available);
     bytes_text(b, sizeof b, p->mem_limit);
     if (p->mem_limit) printf("%-12s %s are free now, %s at most (%s)\n", "", a, b, p->mem_limit_by);
@@ -49,6 +50,7 @@ static void plan_json(const llm_plan_info *p) {
     json_count(stdout, "kv_bytes", p->kv_bytes);
     json_count(stdout, "scratch_bytes", p->scratch_bytes);
     json_count(stdout, "total_bytes", p->total_bytes);
+    json_count(stdout, "arena_bytes", p->arena_bytes);
     json_count(stdout, "mem_available", p->mem_available);
     json_count(stdout, "mem_limit", p->mem_limit);
     json_string(stdout, ", ", "mem_limit_by", p->mem_limit_by);

@@ -57,6 +57,7 @@ check "plan --json" run_as 0 plan $tiny --json --ctx 256
 cp "$out" "$dir/256"
 check "plan --json: sums" json "$out" "o['verdict'] == 'fits' and o['n_ctx'] == 256 and o['file_bytes'] == $(wc -c < $tiny) and
     o['total_bytes'] == o['weight_bytes'] + o['model_bytes'] + o['kv_bytes'] + o['scratch_bytes']"
+check "plan --json: an arena" json "$out" "o['model_bytes'] + o['kv_bytes'] + o['scratch_bytes'] <= o['arena_bytes'] < o['total_bytes']"
 # K and V of 4 layers or however many: heads of keys times their width times two bytes times two
 check "info --json" run_as 0 info $tiny --json
 check "plan --json: keys and values" json "$out" "(lambda p: p['kv_bytes_per_token'] == 4 * o['n_layer'] * o['n_head_kv'] *

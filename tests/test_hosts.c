@@ -292,6 +292,51 @@ static void scores_of_pieces(const int32_t *scores, uint32_t type, llm_token *go
     llm_unload(m);
     free(bytes);
 }
+// Callbacks that leave rounding, FTZ and DAZ behind, in the load as in a prefill: the same logits.
+static int spoils;
+static void spoil(void) { if (spoils && LLM__X64) llm__fp_set(0xffc0); }
+static int spoiling_progress(void *user, int stage, float fraction) { (void)user; (void)stage; (void)fraction; spoil(); return 1; }
+static uint64_t spoiling_clock(void *user) { spoil(); return *(uint64_t *)user += 10; }
+static size_t spoiling_read(void *user, uint64_t offset, void *dst, size_t n) {
+    memcpy(dst, (unsigned char *)user + offset, n);
+    spoil();
+    return n;
+}
+static void spoiling_callbacks(void) {
+    static const llm_token some[9] = { 5, 6, 7, 8, 9, 10, 11, 12, 13 };
+    static float want[512], got[512];
+    llm_model_desc d;
+    llm_ctx_desc cd;
+    llm_reader r;
+    gguf_writer w;
+    uint64_t now = 0;
+    size_t n, which;
+    SECTION("callbacks that leave another floating-point environment");
+    memset(&d, 0, sizeof d);
+    memset(&cd, 0, sizeof cd);
+    d.progress.progress_fn = spoiling_progress;
+    d.clock.now_us = spoiling_clock;
+    d.clock.user = &now;
+    cd.n_batch = 2;
+    for (which = 0; which < SMALL_BASES; which++) {
+        r.user = small_bases[which].write(&n, &w);
+        r.size = n;
+        r.read_at = spoiling_read;
+        for (spoils = 0; spoils < 2; spoils++) {
+            const llm__fpenv before = llm__fp_get();
+            llm_model *m = llm_load_reader(&r, &d, NULL);
+            llm_ctx *c = llm_open(m, &cd, NULL);
+            CHECK(c && llm_eval(c, some, 9) == LLM_OK && llm__fp_get() == before);
+            if (c && CHECK(m->net.n_vocab <= 512)) memcpy(spoils ? got : want, llm_logits(c), m->net.n_vocab * sizeof(float));
+            if (c && spoils) CHECK(memcmp(got, want, m->net.n_vocab * sizeof(float)) == 0);
+            llm_close(c);
+            llm_unload(m);
+            llm__fp_set(before);
+        }
+        spoils = 0;
+        free(r.user);
+    }
+}
 // What the host's DAZ makes equal to 0 when a context is opened: its sizes must be those that sampling needs.
 static void tiny_sampling(void) {
     static const uint64_t envs[] = { LLM__FP_PLAIN, 0x9fc0 };
@@ -388,6 +433,7 @@ int main(void) {
     background();
     tokens_and_rounding();
     tiny_sampling();
+    spoiling_callbacks();
     structs();
     return test_done();
 }
