@@ -5443,10 +5443,9 @@ typedef struct llm__vectors {
     void (*to_q8)(int8_t *q, uint16_t *d, const float *src, size_t n, uint64_t *n_saturated);     // N7; scale b goes to d[b * 64]
     void (*exp_weights)(uint64_t *w, const float *x, float max, size_t n);                // N10: exp(x - max) in units of 2^-32
     float (*highest)(const float *x, size_t n, bool *bad);   // bad: a NaN, a +inf, or nothing but -inf
-    void (*attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end);
-    void (*attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q);        // the same bits; K and V are read once per 4
+    void (*attend_group)(const llm__attend *a, const llm__query *q, uint32_t n_q);        // one by one or together: the same bits; K and
+                                                                                          // V are read once per 4
     void (*attend_merge)(llm__attn_part *into, const llm__attn_part *next, size_t n);
-    void (*attend_sink)(llm__attn_part *into, float sink, size_t n);
     void (*attend_finish)(llm__attn_part *p, size_t n);                                   // o = o / l
     llm__matmul_fn matmul_f32, matmul_f16, matmul_bf16;
     float (*sweep)(const uint8_t *const *at, size_t step, size_t n_steps);                 // 64 bytes at each of at[0..3] + i * step
@@ -5455,7 +5454,7 @@ typedef struct llm__vectors {
 // All kernels of an instruction set, by name.
 #define LLM__VECTORS(X) \
     X(quantize) X(rmsnorm) X(add) X(add_scaled) X(scale) X(affine) X(glu) X(softcap) X(softmax) X(rope) X(to_f16) \
-    X(to_q8) X(exp_weights) X(highest) X(attend_span) X(attend_group) X(attend_merge) X(attend_sink) X(attend_finish) \
+    X(to_q8) X(exp_weights) X(highest) X(attend_group) X(attend_merge) X(attend_finish) \
     X(matmul_f32) X(matmul_f16) X(matmul_bf16) X(sweep)
 
 // Coefficients, chosen once: minimax polynomials (Remez, relative error), rounded to F32 one after the other, each time refitting
@@ -7266,20 +7265,14 @@ static LLM__VT void LLM__V(vec_attend_group)(const llm__attend *a, const llm__qu
         for (base = begin; base < end; base += LLM__PAGE) LLM__V(chunk)(a, q, n, base);
     }
 }
-static LLM__VT void LLM__V(vec_attend_span)(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end) {
-    llm__query one;
-    one.q = q; one.begin = begin; one.end = end; one.out = out;
-    LLM__V(vec_attend_group)(a, &one, 1);
-}
 
-// y = y a + x b, both products rounded; x NULL stands for zeros.
+// y = y a + x b, both products rounded.
 LLM__VI void LLM__V(blend)(float *y, float a, const float *x, float b, size_t n) {
-    LLM__V16 va = LLM__V(v_set)(a), vb = LLM__V(v_set)(b), t = LLM__V(v_set)(0.0f);
+    const LLM__V16 va = LLM__V(v_set)(a), vb = LLM__V(v_set)(b);
     size_t i;
-    for (i = 0; i < n; i += 16) {
-        if (x) t = LLM__V(v_load_n)(x + i, n - i);
-        LLM__V(v_store_n)(y + i, LLM__V(v_add)(LLM__V(v_mul)(LLM__V(v_load_n)(y + i, n - i), va), LLM__V(v_mul)(t, vb)), n - i);
-    }
+    for (i = 0; i < n; i += 16)
+        LLM__V(v_store_n)(y + i, LLM__V(v_add)(LLM__V(v_mul)(LLM__V(v_load_n)(y + i, n - i), va),
+                                               LLM__V(v_mul)(LLM__V(v_load_n)(x + i, n - i), vb)), n - i);
 }
 static LLM__VT void LLM__V(vec_attend_merge)(llm__attn_part *into, const llm__attn_part *next, size_t n) {
     float m = next->m > into->m ? next->m : into->m;
@@ -7288,11 +7281,6 @@ static LLM__VT void LLM__V(vec_attend_merge)(llm__attn_part *into, const llm__at
     into->m = m;
     into->l = la + lb;
     LLM__V(blend)(into->o, a, next->o, b, n);
-}
-static LLM__VT void LLM__V(vec_attend_sink)(llm__attn_part *into, float sink, size_t n) {
-    llm__attn_part p;
-    p.m = sink; p.l = 1.0f; p.o = NULL;
-    LLM__V(vec_attend_merge)(into, &p, n);
 }
 static LLM__VT void LLM__V(vec_attend_finish)(llm__attn_part *p, size_t n) {
     LLM__V16 l = LLM__V(v_set)(p->l);
@@ -7571,23 +7559,13 @@ static void llm__vec_attend_group_scalar(const llm__attend *a, const llm__query 
         }
     }
 }
-static void llm__vec_attend_span_scalar(llm__attn_part *out, const float *q, const llm__attend *a, uint32_t begin, uint32_t end) {
-    llm__query one;
-    one.q = q; one.begin = begin; one.end = end; one.out = out;
-    llm__vec_attend_group_scalar(a, &one, 1);
-}
 static void llm__vec_attend_merge_scalar(llm__attn_part *into, const llm__attn_part *next, size_t n) {
     const float m = next->m > into->m ? next->m : into->m;
     const float a = llm__exp_scalar(into->m - m), b = llm__exp_scalar(next->m - m), la = into->l * a, lb = next->l * b;
     size_t i;
     into->m = m;
     into->l = la + lb;
-    for (i = 0; i < n; i++) into->o[i] = into->o[i] * a + (next->o ? next->o[i] : 0.0f) * b;    // o NULL: a sink
-}
-static void llm__vec_attend_sink_scalar(llm__attn_part *into, float sink, size_t n) {
-    llm__attn_part p;
-    p.m = sink; p.l = 1.0f; p.o = NULL;
-    llm__vec_attend_merge_scalar(into, &p, n);
+    for (i = 0; i < n; i++) into->o[i] = into->o[i] * a + next->o[i] * b;
 }
 static void llm__vec_attend_finish_scalar(llm__attn_part *p, size_t n) {
     size_t i;
