@@ -4,84 +4,18 @@
 
 enum { MOST = 3000, MOST_HISTORY = 100 };
 
-// ---- the definition, over whole arrays (NUMERICS, N10)
+#define PLAIN_MOST MOST
+#include "../plain_sampler.h"
 
-typedef struct plain { uint32_t m, ids[MOST]; float l[MOST]; uint64_t w[MOST]; } plain;
-
-static const float *sort_by;
-static const double *sort_distance;
-static int by_logit(const void *a, const void *b) {
-    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    if (sort_by[i] != sort_by[j]) return sort_by[i] > sort_by[j] ? -1 : 1;
-    return i < j ? -1 : i > j;
-}
-static const uint32_t *sort_ids;
-static int by_distance(const void *a, const void *b) {
-    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    if (sort_distance[i] != sort_distance[j]) return sort_distance[i] < sort_distance[j] ? -1 : 1;
-    return sort_ids[i] < sort_ids[j] ? -1 : sort_ids[i] > sort_ids[j];
-}
-static uint64_t plain_weigh(plain *p, const llm__vectors *v) {
-    uint64_t sum = 0;
-    uint32_t i;
-    v->exp_weights(p->w, p->l, p->l[0], p->m);
-    for (i = 0; i < p->m; i++) sum += p->w[i];
-    return sum;
-}
-static void plain_typical(plain *p, const llm__vectors *v, float share) {
-    static double distance[MOST];
-    static uint32_t order[MOST];
-    static unsigned char keep[MOST];
-    uint64_t total = plain_weigh(p, v), sum = 0, goal = (uint64_t)((double)share * (double)total);
-    double h = 0;
-    uint32_t i, k;
-    for (i = 0; i < p->m; i++)
-        if (p->w[i]) { volatile double part = (double)p->w[i] * (double)(p->l[0] - p->l[i]); h = h + part; }
-    h /= (double)total;
-    for (i = 0; i < p->m; i++) {
-        double d = (double)(p->l[0] - p->l[i]) - h;
-        distance[i] = d < 0 ? -d : d;
-        order[i] = i;
-        keep[i] = 0;
-    }
-    sort_distance = distance;
-    sort_ids = p->ids;
-    qsort(order, p->m, sizeof *order, by_distance);
-    for (i = 0; i < p->m; i++) {
-        keep[order[i]] = 1;
-        if ((sum += p->w[order[i]]) >= goal && sum) break;
-    }
-    for (i = 0, k = 0; i < p->m; i++)
-        if (keep[i]) { p->ids[k] = p->ids[i]; p->l[k++] = p->l[i]; }
-    p->m = k;
-}
 static llm_token plain_pick(plain *p, const llm__vectors *v, const llm_sampling *c, const float *l, uint32_t n, uint64_t position) {
-    uint64_t goal, sum = 0, least, u;
-    uint32_t i;
-    for (i = 0; i < n; i++) p->ids[i] = i;
-    sort_by = l;
-    qsort(p->ids, n, sizeof *p->ids, by_logit);
-    for (i = 0; i < n; i++) p->l[i] = l[p->ids[i]];
-    if (c->temperature == 0) return (llm_token)p->ids[0];
-    p->m = c->top_k && c->top_k < n ? c->top_k : n;
-    if (c->typical_p > 0 && c->typical_p < 1) plain_typical(p, v, c->typical_p);
-    if (c->top_p > 0 && c->top_p < 1) {
-        goal = (uint64_t)((double)c->top_p * (double)plain_weigh(p, v));
-        for (i = 0; i + 1 < p->m && (sum += p->w[i]) < goal; i++) { }
-        p->m = i + 1;
+    plain_vec = v;
+    if (c->temperature == 0) {
+        const llm_sampling nothing_cut = { 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0 };
+        plain_cut(p, &nothing_cut, l, n);
+        return (llm_token)p->ids[0];
     }
-    if (c->min_p > 0) {
-        plain_weigh(p, v);
-        least = c->min_p > 1000 ? (uint64_t)1000 << 32 : (uint64_t)((double)c->min_p * 4294967296.0);
-        for (i = 1; i < p->m && p->w[i] >= least; i++) { }
-        p->m = i;
-    }
-    for (i = 0; i < p->m; i++) p->l[i] = p->l[i] / c->temperature;
-    if (!llm__f32_is_finite(p->l[0])) return (llm_token)p->ids[0];
-    sum = plain_weigh(p, v);
-    u = llm__sampler_mulhi(llm__sampler_random64(c->seed, position), sum);
-    for (i = 0, sum = 0; i + 1 < p->m && (sum += p->w[i]) <= u; i++) { }
-    return (llm_token)p->ids[i];
+    plain_cut(p, c, l, n);
+    return llm__f32_is_finite(p->l[0]) ? plain_draw(p, llm__sampler_random64(c->seed, position)) : (llm_token)p->ids[0];
 }
 // Bias and penalties, in place. False: nothing can be picked from what is left.
 static int plain_modify(float *l, uint32_t n, const llm_sampling *c, const llm_token *history, uint32_t n_history) {
