@@ -1105,11 +1105,6 @@ static void *llm__carve_bytes(llm__layout *a, uint64_t n, uint64_t each) {
 #if !defined(LLM_NO_MMAP) && (defined(LLM_NO_STDIO) || (!LLM__POSIX && !LLM__WIN32) || defined(__wasi__) || defined(__EMSCRIPTEN__))
 #define LLM_NO_MMAP
 #endif
-#ifdef LLM_NO_MMAP
-#define LLM__MAPS 0
-#else
-#define LLM__MAPS 1
-#endif
 
 #if LLM__WIN32
 #ifndef WIN32_LEAN_AND_MEAN
@@ -4875,11 +4870,30 @@ static bool llm__gguf_is_piece(llm__str path) {
     return false;
 }
 
+// Maps the file; for a plan, as little of it as shows that it can be mapped.
+static llm_result llm__gguf_shard_map(llm__gguf *g, llm__gguf_shard *s, const llm__gguf_options *o, llm_error *e) {
+    const uint64_t began = llm__now_us(o->clock);
+    const llm_result r = llm__os_map_file(&s->map, &s->file, 0, o->directory_only ? 1 : s->size, e);
+    g->map_ms += (double)(llm__now_us(o->clock) - began) * 0.001;
+    if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) {
+        g->mapping = LLM_READ;
+        g->mapping_reason = "the system cannot map it";
+        return LLM_OK;
+    }
+    if (o->directory_only) {
+        llm__os_unmap(&s->map);
+        memset(&s->map, 0, sizeof s->map);
+        return r == LLM_NO_MEMORY ? LLM_OK : r;
+    }
+    s->base = s->map.data;
+    s->singly = r == LLM_NO_MEMORY;
+    if (s->singly) g->mapping_reason = "tensor by tensor: the whole file has no room in the address space";
+    return s->singly ? LLM_OK : r;
+}
 static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, const char *path, const llm__gguf_options *o,
                                             llm_error *e) {
     const char *file_system;
     bool remote;
-    uint64_t began;
     llm_result r = llm__os_file_open(&s->file, path, e);
     if (r != LLM_OK) return r;
     s->has_file = true;
@@ -4896,26 +4910,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
         return LLM_OK;
     }
     if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
-    if (!LLM__MAPS && o->mapping == LLM_MAP_AUTO) {
-        g->mapping = LLM_READ;
-        g->mapping_reason = "the system cannot map it";
-        return LLM_OK;
-    }
-    if (!LLM__MAPS) return llm__fail(e, LLM_UNSUPPORTED, "this build cannot map files: take LLM_READ or LLM_MAP_AUTO");
-    if (o->directory_only) return LLM_OK;
-    began = llm__now_us(o->clock);
-    r = llm__os_map_file(&s->map, &s->file, 0, s->size, e);
-    g->map_ms += (double)(llm__now_us(o->clock) - began) * 0.001;
-    s->base = s->map.data;
-    s->singly = r == LLM_NO_MEMORY;
-    if (s->singly) g->mapping_reason = "tensor by tensor: the whole file has no room in the address space";
-    if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) {
-        g->mapping = LLM_READ;
-        g->mapping_reason = "the system cannot map it";
-    } else if (r != LLM_OK && !s->singly) {
-        return r;
-    }
-    return LLM_OK;
+    return llm__gguf_shard_map(g, s, o, e);
 }
 static llm_result llm__gguf_shard_open_reader(llm__gguf_shard *s, const llm_reader *r, llm_error *e) {
     if (!r->read_at) return llm__fail(e, LLM_BAD_ARG, "the reader has no read_at");

@@ -1029,6 +1029,14 @@ static void test_mapping(void) {
     o.r = llm__gguf_open_path(&o.g, test_scratch("test_gguf.gguf"), &opts, &o.e);
     CHECK(o.r == LLM_OK && o.g.mapping == LLM_READ && memcmp(o.g.tensors[2].data, large + 131072, 65536) == 0);
     llm__gguf_close(&o.g);
+    opts.directory_only = true;                                           // a plan knows it too
+    o.r = llm__gguf_open_path(&o.g, test_scratch("test_gguf.gguf"), &opts, &o.e);
+    CHECK(o.r == LLM_OK && o.g.mapping == LLM_READ && o.g.mapping_reason[0]);
+    llm__gguf_close(&o.g);
+    opts.mapping = LLM_MAP;
+    CHECK(llm__gguf_open_path(&o.g, test_scratch("test_gguf.gguf"), &opts, &o.e) == LLM_UNSUPPORTED && c.live == 0);
+    opts.mapping = LLM_MAP_AUTO;
+    opts.directory_only = false;
     open_by(&o, BY_MAP, bytes, n, &opts);
     CHECK(o.r == LLM_UNSUPPORTED && c.live == 0);
     shim_map_limit = SIZE_MAX;
