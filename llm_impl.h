@@ -5335,6 +5335,7 @@ static size_t llm__gguf_meta_text(const llm__gguf *g, const char *key, char *buf
 
 // Eight tokens and 32 columns: scales and sums side by side, as prefill wants them.
 enum { LLM__TOKENS = 8 };
+#define LLM__FEW 3u              // tokens at once that are decode: weights are streamed; more go through panels, and have sides
 typedef struct llm__side {
     float d[LLM__TOKENS], m[LLM__TOKENS];          // m: the sum of 32
     int16_t s16[LLM__TOKENS][2];
@@ -5346,7 +5347,7 @@ typedef struct llm__acts {
     int8_t *q;                   // [n_tokens][n], by N3; n is then a multiple of 32
     float *d;                    // [n_tokens][n / 32]
     int16_t *s16;                // [n_tokens][n / 16], sums of q
-    llm__side *side;             // [(n_tokens + 7) / 8][n / 32], more than three tokens and a kernel that reads it: llm__acts_side
+    llm__side *side;             // [(n_tokens + 7) / 8][n / 32], more than LLM__FEW tokens and a kernel that reads it: llm__acts_side
     uint32_t n, n_tokens;
 } llm__acts;
 
@@ -7724,7 +7725,7 @@ LLM__BLOCK_FORMATS(LLM__X)
 
 // ---- the table -------------------------------------------------------------------------------------------------------------
 
-// decode: one to three tokens, streams the stored layout. prefill: more, through panels. Both are right for any number of either.
+// decode: up to LLM__FEW tokens, streams the stored layout. prefill: more, through panels. Both are right for any number of either.
 typedef struct llm__kernels {
     llm_isa isa;
     llm__vectors v;
@@ -10869,7 +10870,7 @@ static void llm__op_input(const llm__run *r, llm__acts *acts, const float *x, ui
     o.v = &r->k->v; o.n = n; o.acts = acts;
     if (!quantize) return;
     llm__each_token(r, T, llm__quantize_token, &o);
-    if (T > 3 && r->k->sides) llm__each_token(r, (T + LLM__TOKENS - 1) / LLM__TOKENS, llm__side_group, acts);
+    if (T > LLM__FEW && r->k->sides) llm__each_token(r, (T + LLM__TOKENS - 1) / LLM__TOKENS, llm__side_group, acts);
 }
 
 static void llm__add_token(const void *p, uint32_t t) {
@@ -10924,7 +10925,7 @@ static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, 
     tile.ld = w->rows;
     tile.panel = llm__run_scratch(job->run, worker);
     tile.follows = follows;
-    (tile.n_tokens <= 3 ? k->decode : k->prefill)[w->type](&tile);
+    (tile.n_tokens <= LLM__FEW ? k->decode : k->prefill)[w->type](&tile);
     if (w->scale == 1.0f && !w->bias) return;
     for (t = 0; t < tile.n_tokens; t++)
         k->v.affine(tile.out + t * tile.ld, w->scale, w->bias ? w->bias + row : NULL, n_rows, w->bias_first);
@@ -10934,7 +10935,7 @@ static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, 
 static void llm__matmul_work(void *arg, uint32_t worker) {
     llm__matmul_job *job = (llm__matmul_job *)arg;
     uint32_t begin, end, i, done = UINT32_MAX;
-    const uint32_t step = (job->x->n_tokens <= 3 ? 512 : 32) / job->group;         // group <= 32
+    const uint32_t step = (job->x->n_tokens <= LLM__FEW ? 512 : 32) / job->group;         // group <= 32
     while (llm__chunks_take(&job->chunks, worker, &begin, &end)) {
         while (begin < end) {
             uint32_t first, row, n_rows, rows_left, groups;
@@ -12212,7 +12213,7 @@ static void llm__gather(llm__acts *to, const llm__acts *x, const uint32_t *slots
         memcpy(to->d + i * (n / 32), x->d + t * (n / 32), n / 32 * sizeof(float));
         memcpy(to->s16 + i * (n / 16), x->s16 + t * (n / 16), n / 16 * sizeof(int16_t));
     }
-    for (i = 0; integers && sides && n_slots > 3 && i < n_slots; i += LLM__TOKENS) llm__acts_side(to, i / LLM__TOKENS);
+    for (i = 0; integers && sides && n_slots > LLM__FEW && i < n_slots; i += LLM__TOKENS) llm__acts_side(to, i / LLM__TOKENS);
 }
 // One expert over the tokens that chose it; its outputs go to their slots.
 static void llm__expert(const llm__pass *pass, uint32_t e, bool integers) {
