@@ -5333,9 +5333,10 @@ static size_t llm__gguf_meta_text(const llm__gguf *g, const char *key, char *buf
 #define LLM__SELF "llm_impl.h"
 #endif
 
+#define LLM__FEW 3u              // tokens at once that are decode: weights are streamed; more go through panels, and have sides
+
 // Eight tokens and 32 columns: scales and sums side by side, as prefill wants them.
 enum { LLM__TOKENS = 8 };
-#define LLM__FEW 3u              // tokens at once that are decode: weights are streamed; more go through panels, and have sides
 typedef struct llm__side {
     float d[LLM__TOKENS], m[LLM__TOKENS];          // m: the sum of 32
     int16_t s16[LLM__TOKENS][2];
