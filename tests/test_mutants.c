@@ -620,6 +620,25 @@ static void wrong_shapes(void) {
     EXPECT(LLM_BAD_FILE, "'output.weight'", "264", "200");
     free(bytes);
 }
+// Four dimensions are sound in a file, and no tensor of a network has them.
+static void fourth_dimension(void) {
+    static const float zeros[2 * EMBD];
+    static const uint64_t dims[4] = { EMBD, 1, 1, 2 };
+    gguf_writer w;
+    size_t n;
+    unsigned char *bytes;
+    uint32_t vocab;
+    SECTION("a fourth dimension");
+    gw_begin(&w);
+    gw_text(&w, "general.architecture", "llama");
+    put_sizes(&w, "llama");
+    vocab = put_pieces(&w);
+    put_tensor(&w, "token_embd.weight", &golden_types[0], EMBD, vocab, 0);
+    gw_tensor(&w, "output_norm.weight", 0, 4, dims, zeros, sizeof zeros);
+    bytes = gw_end(&w, &n);
+    EXPECT(LLM_BAD_FILE, "'output_norm.weight'", "2 in its fourth dimension", "expected 1");
+    free(bytes);
+}
 // A vocabulary of 264 tokens over a network that knows 200: the text functions must never hand the network a token that it lacks.
 static void vocabulary_beyond_rows(void) {
     gguf_writer w;
@@ -739,6 +758,7 @@ int main(void) {
     three_errors();
     swapped_header();
     wrong_shapes();
+    fourth_dimension();
     vocabulary_beyond_rows();
     other_than_the_name();
     guard_free(&file_room);
