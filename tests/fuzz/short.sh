@@ -45,7 +45,7 @@ build() {
 play() {
     case $compile in
     *FUZZ_REPLAY*) $dir/$target $dir/inputs/$target/* ;;
-    *) $dir/$target $dir/inputs/$target "$1" -seed=1 -len_control=0 -max_len=60000 -timeout=60 -rss_limit_mb=2048 -artifact_prefix=$dir/$target- ;;
+    *) $dir/$target $dir/inputs/$target "$1" -seed=1 -len_control=0 -max_len=60000 -timeout=300 -rss_limit_mb=2048 -artifact_prefix=$dir/$target- ;;
     esac > $dir/$target.log 2>&1
 }
 sound() {
