@@ -13621,11 +13621,20 @@ static bool llm__tok_may_cut(const llm__tok_work *w, uint32_t t, size_t begin, s
     if (!w->n_plain || (!control && !llm__tok_is_markup(llm__tok_text(w->v, t)))) return true;
     return !llm__tok_touches_plain(w, begin, end);
 }
-// Of specials[from .. to), which are in the order of their bytes at depth: the first with c or more, or the first with more than c. Each is
-// looked for from the end where it is if all of them go on with c: so a token costs a text that spells it little, however many it begins.
 static uint8_t llm__tok_special_byte(const llm__vocab *v, uint32_t i, uint32_t depth) {
     return (uint8_t)llm__tok_text(v, v->specials[i]).p[depth];
 }
+// Of specials[from .. to), which are in the order of their bytes at depth: the first with least or more.
+static uint32_t llm__tok_specials_bound(const llm__vocab *v, uint32_t from, uint32_t to, uint32_t depth, uint32_t least) {
+    while (from < to) {
+        const uint32_t at = from + (to - from) / 2;
+        if (llm__tok_special_byte(v, at, depth) < least) from = at + 1;
+        else to = at;
+    }
+    return from;
+}
+// The first with c or more, and the first with more than c. Each is looked for from the end where it is if all of them go on with c: so a
+// token costs a text that spells it little, however many it begins.
 static uint32_t llm__tok_specials_from(const llm__vocab *v, uint32_t from, uint32_t to, uint32_t depth, uint8_t c) {
     uint32_t step, at;
     for (step = 1; from < to; step *= 2) {
@@ -13633,12 +13642,7 @@ static uint32_t llm__tok_specials_from(const llm__vocab *v, uint32_t from, uint3
         if (llm__tok_special_byte(v, at, depth) >= c) { to = at; break; }
         from = at + 1;
     }
-    while (from < to) {
-        at = from + (to - from) / 2;
-        if (llm__tok_special_byte(v, at, depth) < c) from = at + 1;
-        else to = at;
-    }
-    return from;
+    return llm__tok_specials_bound(v, from, to, depth, c);
 }
 static uint32_t llm__tok_specials_behind(const llm__vocab *v, uint32_t from, uint32_t to, uint32_t depth, uint8_t c) {
     uint32_t step, at;
@@ -13647,12 +13651,7 @@ static uint32_t llm__tok_specials_behind(const llm__vocab *v, uint32_t from, uin
         if (llm__tok_special_byte(v, at, depth) <= c) { from = at + 1; break; }
         to = at;
     }
-    while (from < to) {
-        at = from + (to - from) / 2;
-        if (llm__tok_special_byte(v, at, depth) <= c) from = at + 1;
-        else to = at;
-    }
-    return from;
+    return llm__tok_specials_bound(v, from, to, depth, c + 1u);
 }
 // The longest special token at `at` of at most `limit` bytes; -1 if there is none. Narrows the sorted list byte by byte.
 static llm_token llm__tok_special_at(const llm__tok_work *w, llm__str text, size_t at, size_t limit, uint32_t *n) {
@@ -15073,7 +15072,6 @@ static void llm__sha256_of_samples(const llm__gguf *g, llm__sha256 *s) {
         llm__sha256_add(s, t->data, (size_t)LLM__MIN(t->n_bytes, LLM__SAMPLED_BYTES));
     }
 }
-
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>diagnosis  What was obtained: whether the promise of bits holds in this build, which stored types a file is made of, how fast the
@@ -16671,18 +16669,12 @@ static void llm__facts_of_ctx(llm_ctx *c) {
     llm_stats_info *s = &c->stats;
     const llm_model *m = c->model;
     llm__facts_no_text(s);
-    if (LLM__DIAGNOSIS) llm__facts_build(s);
     s->n_threads_asked = m->n_threads_asked;
     s->n_threads = c->state.n_workers;
     s->host_threads = m->parallel.for_fn != NULL;
     s->cpu_share = m->cpu_share;
     s->isa_asked = m->isa_asked;
     s->isa = m->kernels.isa;
-    if (LLM__DIAGNOSIS) {
-        s->n_tensors_scalar = m->reads.n_scalar;
-        s->scalar_pct = m->reads.bytes > 0.0 ? 100.0 * m->reads.scalar / m->reads.bytes : 0.0;
-        s->bits_per_weight = llm__bits_of_reads(&m->reads);
-    }
     s->bits_promise = m->bits_reason == NULL;
     s->bits_reason = m->bits_reason ? m->bits_reason : "";
     s->open_ms = m->gguf.open_ms; s->parse_ms = m->gguf.parse_ms; s->vocab_ms = m->vocab_ms; s->load_ms = m->load_ms;
@@ -16697,9 +16689,13 @@ static void llm__facts_of_ctx(llm_ctx *c) {
     s->mapping_reason = m->gguf.mapping_reason;
     s->kv_type = c->state.kv.type;
     s->kv_limit_bytes = llm__kv_bytes_for(&c->state.kv, c->n_ctx, c->state.n_batch);
-    if (LLM__DIAGNOSIS)
-        s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values"
-                     : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values" : "blocked, F16 keys and values";
+    if (!LLM__DIAGNOSIS) return;
+    llm__facts_build(s);
+    s->n_tensors_scalar = m->reads.n_scalar;
+    s->scalar_pct = m->reads.bytes > 0.0 ? 100.0 * m->reads.scalar / m->reads.bytes : 0.0;
+    s->bits_per_weight = llm__bits_of_reads(&m->reads);
+    s->attention = s->kv_type == LLM_KV_F32 ? "blocked, F32 keys and values"
+                 : s->kv_type == LLM_KV_Q8_0 ? "blocked, Q8_0 keys and values" : "blocked, F16 keys and values";
 }
 // Held for the copy of one struct. Whoever waits longer than that may have pushed the other off its CPU, and lets it on again.
 static void llm__stats_lock(llm_ctx *c) {
