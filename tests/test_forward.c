@@ -486,37 +486,56 @@ static void long_inputs(void) {
 //------------------------------------------------------------------------------------------------------------------------------
 // FR-013: real files are mixtures, and their names promise other ones.
 
+// A model written anew: its directory in g, header and keys as they are in out, then an entry for each tensor.
+static bool rewrite(const golden_file *f, llm__gguf *g, golden_file *out) {
+    static const llm__heap heap = LLM__ZERO;
+    llm__gguf_options o = LLM__ZERO;
+    llm_error e;
+    memset(out, 0, sizeof *out);
+    o.heap = &heap;
+    if (!CHECK(llm__gguf_open_memory(g, f->p, f->n, &o, &e) == LLM_OK)) return false;
+    golden_put(out, f->p, (size_t)((const unsigned char *)g->tensors[0].name.p - 8 - f->p));
+    return true;
+}
+static void put_entry(golden_file *out, const char *name, uint32_t n_dims, const uint64_t *dims, uint32_t type, uint64_t offset) {
+    uint32_t d;
+    golden_text(out, name);
+    golden_u32(out, n_dims);
+    for (d = 0; d < n_dims; d++) golden_u64(out, dims[d]);
+    golden_u32(out, type);
+    golden_u64(out, offset);
+}
+static void put_aligned(golden_file *out) { while (out->n % 32) golden_put(out, "", 1); }
+// The data behind the entries, and the header's count of them.
+static void put_data(golden_file *out, golden_file *data, uint32_t n) {
+    out->p[8] = (unsigned char)n;
+    out->p[9] = (unsigned char)(n >> 8);
+    put_aligned(out);
+    golden_put(out, data->p, data->n);
+    free(data->p);
+}
+
 // The same model with all tensors as floats.
 static golden_file in_floats(const golden_file *f) {
-    static llm_allocator none;
-    llm__heap heap = LLM__ZERO;
-    llm__gguf_options o = LLM__ZERO;
-    llm__gguf g = LLM__ZERO;
-    golden_file out = { NULL, 0, 0 };
-    llm_error e;
+    llm__gguf g;
+    golden_file out;
     uint64_t offset = 0, j;
-    uint32_t i, d;
-    heap.a = none;
-    o.heap = &heap;
-    if (!CHECK(llm__gguf_open_memory(&g, f->p, f->n, &o, &e) == LLM_OK)) return out;
-    golden_put(&out, f->p, (size_t)((const unsigned char *)g.tensors[0].name.p - 8 - f->p));          // header and keys as they are
+    uint32_t i;
+    if (!rewrite(f, &g, &out)) return out;
     for (i = 0; i < g.n_tensors; i++) {
         const llm__gguf_tensor *t = &g.tensors[i];
-        golden_u64(&out, t->name.n);
-        golden_put(&out, t->name.p, t->name.n);
-        golden_u32(&out, t->n_dims);
-        for (d = 0; d < t->n_dims; d++) golden_u64(&out, t->dims[d]);
-        golden_u32(&out, 0);
-        golden_u64(&out, offset);
+        char name[80];
+        llm__format(name, sizeof name, "%v", &t->name);
+        put_entry(&out, name, t->n_dims, t->dims, 0, offset);
         offset += (t->n_weights * 4 + 31) & ~(uint64_t)31;
     }
-    while (out.n % 32) golden_put(&out, "", 1);
+    put_aligned(&out);
     for (i = 0; i < g.n_tensors; i++) {
         const llm__gguf_tensor *t = &g.tensors[i];
         float *w = (float *)malloc((size_t)t->n_weights * 4);
         CHECK(w && llm_dequantize(t->gguf_type, t->data, w, (size_t)t->n_weights) == LLM_OK);
         for (j = 0; w && j < t->n_weights; j++) golden_f32(&out, w[j]);
-        while (out.n % 32) golden_put(&out, "", 1);
+        put_aligned(&out);
         free(w);
     }
     llm__gguf_close(&g);
@@ -612,41 +631,31 @@ static int three_of(const llm__gguf *g, const llm__gguf_tensor *t, const llm__gg
     return 1;
 }
 static golden_file in_one_tensor(const golden_file *f) {
-    llm__heap heap = LLM__ZERO;
-    llm__gguf_options o = LLM__ZERO;
-    llm__gguf g = LLM__ZERO;
-    golden_file out = { NULL, 0, 0 }, data = { NULL, 0, 0 };
-    llm_error e;
-    uint32_t i, d, k, n = 0;
-    o.heap = &heap;
-    if (!CHECK(llm__gguf_open_memory(&g, f->p, f->n, &o, &e) == LLM_OK)) return out;
-    golden_put(&out, f->p, (size_t)((const unsigned char *)g.tensors[0].name.p - 8 - f->p));
+    llm__gguf g;
+    golden_file out, data = { NULL, 0, 0 };
+    uint32_t i, k, n = 0;
+    if (!rewrite(f, &g, &out)) return out;
     for (i = 0; i < g.n_tensors; i++) {
         const llm__gguf_tensor *t = &g.tensors[i], *three[3];
         bool drop;
         const int fused = three_of(&g, t, three, &drop);
+        uint64_t dims[4];
         char name[64];
         if (drop) continue;
+        memcpy(dims, t->dims, sizeof dims);
         llm__format(name, sizeof name, "%v", &t->name);
         if (fused) {
             char *q = strstr(name, "attn_q.") + 6;
             memmove(q + 2, q, strlen(q) + 1);
             memcpy(q, "kv", 2);
+            for (k = 1; k < 3; k++) dims[t->n_dims - 1] += three[k]->dims[t->n_dims - 1];
         }
-        golden_text(&out, name);
-        golden_u32(&out, t->n_dims);
-        for (d = 0; d < t->n_dims; d++)
-            golden_u64(&out, fused && d + 1 == t->n_dims ? three[0]->dims[d] + three[1]->dims[d] + three[2]->dims[d] : t->dims[d]);
-        golden_u32(&out, t->gguf_type);
-        golden_u64(&out, data.n);
+        put_entry(&out, name, t->n_dims, dims, t->gguf_type, data.n);
         for (k = 0; k < (fused ? 3u : 1u); k++) golden_put(&data, fused ? three[k]->data : t->data, (size_t)(fused ? three[k] : t)->n_bytes);
-        while (data.n % 32) golden_put(&data, "", 1);
+        put_aligned(&data);
         n++;
     }
-    out.p[8] = (unsigned char)n;                                    // the header's count
-    while (out.n % 32) golden_put(&out, "", 1);
-    golden_put(&out, data.p, data.n);
-    free(data.p);
+    put_data(&out, &data, n);
     llm__gguf_close(&g);
     return out;
 }
@@ -669,15 +678,10 @@ static int heads_dimension(const llm__gguf_tensor *t) {
     return strstr(name, "attn_q.") || strstr(name, "attn_k.") || strstr(name, "attn_v.") ? (int)t->n_dims - 1 : -1;
 }
 static golden_file deepened(const golden_file *f, const char *arch, uint32_t layers) {
-    llm__heap heap = LLM__ZERO;
-    llm__gguf_options o = LLM__ZERO;
-    llm__gguf g = LLM__ZERO;
-    golden_file out = { NULL, 0, 0 }, data = { NULL, 0, 0 };
-    llm_error e;
-    uint32_t i, d, layer, n = 0, had;
-    o.heap = &heap;
-    if (!CHECK(llm__gguf_open_memory(&g, f->p, f->n, &o, &e) == LLM_OK)) return out;
-    golden_put(&out, f->p, (size_t)((const unsigned char *)g.tensors[0].name.p - 8 - f->p));
+    llm__gguf g;
+    golden_file out, data = { NULL, 0, 0 };
+    uint32_t i, layer, n = 0, had;
+    if (!rewrite(f, &g, &out)) return out;
     had = out.p[number_at(f, &g, arch, "block_count")];
     out.p[number_at(f, &g, arch, "block_count")] = (unsigned char)layers;
     out.p[number_at(f, &g, arch, "attention.head_count")] /= 2;
@@ -688,26 +692,21 @@ static golden_file deepened(const golden_file *f, const char *arch, uint32_t lay
         const llm__gguf_tensor *t = &g.tensors[i];
         const bool in_layer = llm__str_starts(t->name, "blk.");
         const int heads = heads_dimension(t);
+        uint64_t dims[4];
+        memcpy(dims, t->dims, sizeof dims);
+        if (heads >= 0) dims[heads] /= 2;
         for (layer = in_layer ? t->name.p[4] - '0' : 0; layer < (in_layer ? layers : 1); layer += had) {
             char name[80];
             const llm__str rest = in_layer ? llm__str_n(t->name.p + 5, t->name.n - 5) : t->name;
             if (in_layer) llm__format(name, sizeof name, "blk.%u%v", layer, &rest);
             else llm__format(name, sizeof name, "%v", &rest);
-            golden_text(&out, name);
-            golden_u32(&out, t->n_dims);
-            for (d = 0; d < t->n_dims; d++) golden_u64(&out, t->dims[d] / ((int)d == heads ? 2 : 1));
-            golden_u32(&out, t->gguf_type);
-            golden_u64(&out, data.n);
+            put_entry(&out, name, t->n_dims, dims, t->gguf_type, data.n);
             golden_put(&data, t->data, (size_t)t->n_bytes / (heads < 0 ? 1 : 2));
-            while (data.n % 32) golden_put(&data, "", 1);
+            put_aligned(&data);
             n++;
         }
     }
-    out.p[8] = (unsigned char)n;
-    out.p[9] = (unsigned char)(n >> 8);
-    while (out.n % 32) golden_put(&out, "", 1);
-    golden_put(&out, data.p, data.n);
-    free(data.p);
+    put_data(&out, &data, n);
     llm__gguf_close(&g);
     return out;
 }
