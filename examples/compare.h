@@ -713,6 +713,5 @@ static int command_compare(session *s) {
     json_free(&c->mine.j);
     json_free(&c->theirs.j);
     free(c);
-    if (good && fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); return EXIT_FAILED; }
-    return good ? EXIT_OK : EXIT_FAILED;
+    return good ? written() : EXIT_FAILED;
 }

@@ -28,7 +28,8 @@ static void plan_text(const llm_plan_info *p) {
     if (p->mem_limit) printf("%-12s %s are free now, %s at most (%s)\n", "", a, b, p->mem_limit_by);
     bytes_text(a, sizeof a, p->kv_bytes_per_token);
     printf("%-12s %u %s %u tokens, %s each as %s; with up to %u it fits what is free\n", "context", (unsigned)p->n_ctx,
-           p->n_ctx > p->n_ctx_train ? "where the model was trained for" : "of", (unsigned)p->n_ctx_train, a, kv_name(p->kv_type), (unsigned)p->n_ctx_fits);
+           p->n_ctx > p->n_ctx_train ? "where the model was trained for" : "of", (unsigned)p->n_ctx_train, a, kv_name(p->kv_type),
+           (unsigned)p->n_ctx_fits);
     printf("%-12s %s, %u thread%s\n", "computes", llm_isa_name(p->isa), (unsigned)p->n_threads, p->n_threads == 1 ? "" : "s");
     bytes_text(a, sizeof a, p->bytes_per_token);
     if (p->tok_s_high > 0)
@@ -98,8 +99,7 @@ static int command_plan(session *s) {
         plan_text(&plan);
         plan_findings(&plan);
     }
-    if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); return EXIT_FAILED; }
-    return plan.verdict == LLM_DOES_NOT_FIT ? EXIT_FAILED : EXIT_OK;
+    return written() == EXIT_OK && plan.verdict != LLM_DOES_NOT_FIT ? EXIT_OK : EXIT_FAILED;
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -187,8 +187,7 @@ static int command_report(session *s) {
         puts("}");
     } else fputs(report, stdout);
     free(report);
-    if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); return EXIT_FAILED; }
-    return EXIT_OK;
+    return written();
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
@@ -1212,7 +1211,7 @@ static int doctor_tell(const doctor *d) {
         print_path(d);
         print_first(d);
         print_rest(d);
-        if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); code = EXIT_FAILED; }
+        code = written();
     }
     if (d->json_out && doctor_write(d, o->json_file, d->json_out, doctor_json) != EXIT_OK) code = EXIT_FAILED;
     if (d->html_out && doctor_write(d, o->html, d->html_out, page_write) != EXIT_OK) code = EXIT_FAILED;

@@ -1181,8 +1181,7 @@ static int command_info(session *s) {
         else info_text(s, &info, &value);
         text_free(&value);
     }
-    if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); return EXIT_FAILED; }
-    return EXIT_OK;
+    return written();
 }
 
 #include "facts.h"
@@ -1507,7 +1506,7 @@ static int command_bench(session *s) {
     if (code == EXIT_OK) {
         if (s->o.json) bench_json(s, b);
         else bench_text(s, b);
-        if (fflush(stdout) != 0) { complain("cannot write: %s", strerror(errno)); code = EXIT_FAILED; }
+        code = written();
     }
     free(b);
     return code;
