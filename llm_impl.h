@@ -2,7 +2,7 @@
 // forward declarations. `grep -n '>>' llm_impl.h` lists the spine.
 //
 //   config     compilers, CPUs, byte order
-//   types      strings, byte access, checked arithmetic, fused multiply-add
+//   types      strings, byte and UTF-8 access, checked arithmetic, fused multiply-add
 //   error      results, sentences, the log
 //   memory     the allocator, counted; arenas; arrays that grow; layouts
 //   platform   files, mapping, clock, threads, floating-point environment: the only operating system
@@ -16,7 +16,7 @@
 //   kv         keys and values of past tokens, in pages
 //   arch       an architecture is a row of data: keys, tensors, flags
 //   forward    tokens -> logits: heads, attention, feed-forward, experts; one path for prefill and decode
-//   unicode    UTF-8, categories, case
+//   unicode    categories of characters; where UTF-8 may be cut
 //   tokenizer  text <-> tokens
 //   template   messages -> prompt text
 //   sampler    logits -> token
@@ -453,7 +453,7 @@ typedef uint8_t llm__word;
 #endif
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>types   Strings with a length, bytes as numbers, arithmetic that cannot wrap unseen.
+// >>types   Strings with a length, bytes as numbers and as UTF-8, arithmetic that cannot wrap unseen.
 
 #if defined(LLM_NO_STDLIB)
 // Words where both sides are aligned: most of what is copied are floats.
@@ -594,6 +594,33 @@ static uint16_t llm__f32_to_f16(float f) {
 }
 static float llm__bf16_to_f32(uint16_t h) { return llm__bits_f32((uint32_t)h << 16); }
 
+#define LLM__UTF8_BAD 0xffffffffu
+
+// How many bytes the sequence that begins with b wants; 0 if none begins with it.
+static uint32_t llm__utf8_wants(uint8_t b) {
+    return b < 0x80 ? 1 : b < 0xc2 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
+}
+// Whether second may follow first: here overlong forms, surrogates and what lies beyond U+10FFFF fall away.
+static bool llm__utf8_pair(uint8_t first, uint8_t second) {
+    uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80, high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    return second >= low && second <= high;
+}
+// The code point at p[0..n), n > 0, and its length; LLM__UTF8_BAD and 1 where none is whole.
+static uint32_t llm__utf8_get(const char *p, size_t n, uint32_t *length) {
+    const uint8_t *b = (const uint8_t *)p;
+    uint32_t wants = llm__utf8_wants(b[0]), c, i;
+    *length = 1;
+    if (wants == 1) return b[0];
+    if (!wants || n < wants || !llm__utf8_pair(b[0], b[1])) return LLM__UTF8_BAD;
+    c = b[0] & (0x7fu >> wants);
+    for (i = 1; i < wants; i++) {
+        if ((b[i] & 0xc0) != 0x80) return LLM__UTF8_BAD;
+        c = c << 6 | (b[i] & 0x3fu);
+    }
+    *length = wants;
+    return c;
+}
+
 // a*b + c rounded once. Without the instruction: the product is exact in double; the sum is rounded to odd there, which leaves
 // enough behind the point for the one rounding to float to come out right (Boldo & Melquiond, "Emulation of FMA and
 // correctly rounded sums", 2008).
@@ -647,25 +674,14 @@ static void llm__text_bytes(llm__text *t, const char *s, size_t n) {
     if (t->n < t->cap) memcpy(t->p + t->n, s, LLM__MIN(n, t->cap - t->n));
     t->n += n;
 }
-// Bytes of the visible character at p: 0 if it is no UTF-8, or a control (those from U+0080 on as well: some terminals obey them).
-static size_t llm__text_char(const uint8_t *p, size_t n) {
-    const uint8_t lead = p[0];
-    const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    size_t i;
-    if (lead < 0x80) return lead >= 32 && lead != 127;
-    if (!length || length > n) return 0;
-    for (i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    if ((lead == 0xe0 || lead == 0xc2) && p[1] < 0xa0) return 0;
-    return (lead == 0xed && p[1] >= 0xa0) || (lead == 0xf0 && p[1] < 0x90) || (lead == 0xf4 && p[1] >= 0x90) ? 0 : length;
-}
+// Controls from U+0080 on are none either: some terminals obey them.
+static bool llm__text_is_visible(uint32_t c) { return c != LLM__UTF8_BAD && c >= 32 && (c < 127 || c > 0x9f); }
 static void llm__text_visible(llm__text *t, llm__str s) {
-    size_t i, n;
-    for (i = 0; i < s.n; i += LLM__MAX(n, 1)) {
-        n = llm__text_char((const uint8_t *)s.p + i, s.n - i);
-        if (n) llm__text_bytes(t, s.p + i, n);
-        else llm__text_byte(t, '?');
-    }
+    uint32_t length;
+    size_t i;
+    for (i = 0; i < s.n; i += length)
+        if (llm__text_is_visible(llm__utf8_get(s.p + i, s.n - i, &length))) llm__text_bytes(t, s.p + i, length);
+        else llm__text_bytes(t, "?", 1);
 }
 static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
     char digits[20];
@@ -12399,7 +12415,7 @@ static llm_result llm__fwd_eval(llm__state *s, const llm__eval *ev, llm_error *e
 }
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>unicode   UTF-8, and what kind of character a code point is.
+// >>unicode   What kind of character a code point is, and where UTF-8 may be cut.
 
 typedef enum llm__uc {                 // the general category's first letter; whitespace is a class of its own
     LLM__UC_OTHER = 0, LLM__UC_LETTER, LLM__UC_NUMBER, LLM__UC_MARK, LLM__UC_PUNCT, LLM__UC_SYMBOL, LLM__UC_SPACE,
@@ -12530,32 +12546,6 @@ static llm__uc llm__uc_class(uint32_t c) {
     return LLM__UC_OTHER;
 }
 
-#define LLM__UTF8_BAD 0xffffffffu
-
-// How many bytes the sequence that begins with b wants; 0 if none begins with it.
-static uint32_t llm__utf8_wants(uint8_t b) {
-    return b < 0x80 ? 1 : b < 0xc2 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
-}
-// Whether second may follow first: here overlong forms, surrogates and what lies beyond U+10FFFF fall away.
-static bool llm__utf8_pair(uint8_t first, uint8_t second) {
-    uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80, high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    return second >= low && second <= high;
-}
-// The code point at p[0..n), n > 0, and its length; LLM__UTF8_BAD and 1 where none is whole.
-static uint32_t llm__utf8_get(const char *p, size_t n, uint32_t *length) {
-    const uint8_t *b = (const uint8_t *)p;
-    uint32_t wants = llm__utf8_wants(b[0]), c, i;
-    *length = 1;
-    if (wants == 1) return b[0];
-    if (!wants || n < wants || !llm__utf8_pair(b[0], b[1])) return LLM__UTF8_BAD;
-    c = b[0] & (0x7fu >> wants);
-    for (i = 1; i < wants; i++) {
-        if ((b[i] & 0xc0) != 0x80) return LLM__UTF8_BAD;
-        c = c << 6 | (b[i] & 0x3fu);
-    }
-    *length = wants;
-    return c;
-}
 // Length of the longest prefix that does not end inside a sequence which is valid as far as it goes.
 static size_t llm__utf8_whole(const char *p, size_t n) {
     const uint8_t *b = (const uint8_t *)p;

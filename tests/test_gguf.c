@@ -1279,7 +1279,7 @@ static void test_fixtures(void) {
 static void test_sentences(void) {
     static const char *const cases[][2] = {
         { "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\xa0 \xef\xbf\xbd", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\xa0 \xef\xbf\xbd" },
-        { "\x1b[2J\n\x7f", "?[2J??" }, { "\xc2\x9b" "2J", "??2J" }, { "\x9b" "2J", "?2J" }, { "a\xff\xfe", "a??" },
+        { "\x1b[2J\n\x7f", "?[2J??" }, { "\xc2\x9b" "2J", "?2J" }, { "\x9b" "2J", "?2J" }, { "a\xff\xfe", "a??" },
         { "\xc0\xaf", "??" }, { "\xe0\x9f\xbf", "???" }, { "\xed\xa0\x80", "???" }, { "\xf0\x8f\xbf\xbf", "????" },
         { "\xf4\x90\x80\x80", "????" }, { "\xc3", "?" }, { "\xe2\x82", "??" }, { "\xe2\x82z", "??z" }, { "\xc3\xa9\xa9", "\xc3\xa9?" }
     };
@@ -1298,7 +1298,7 @@ static void test_sentences(void) {
     small_begin(&w);
     gw_tensor(&w, "a\xff\xc2\x9bz\xc3\xa9", 99, 2, dims_a, pattern, 64 * 3 * 4);
     bytes = gw_end(&w, &n);
-    EXPECT(LLM_BAD_FILE, "'a???z\xc3\xa9'", NULL);
+    EXPECT(LLM_BAD_FILE, "'a??z\xc3\xa9'", NULL);
     free(bytes);
 }
 // 4096 layers are as many as there may be; a file with two tensors has none of them, and their table would be megabytes.
