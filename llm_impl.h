@@ -11750,6 +11750,7 @@ static void llm__net_free(llm__net *net, const llm__heap *heap) {
 static llm_result llm__net_bind(llm__net *net, const llm__heap *heap, const llm__gguf *g, llm_error *err) {
     llm__binder b;
     llm__str name = LLM__ZERO;
+    char tensor[96];
     uint32_t i, window;
     memset(net, 0, sizeof *net);
     memset(&b, 0, sizeof b);
@@ -11766,7 +11767,9 @@ static llm_result llm__net_bind(llm__net *net, const llm__heap *heap, const llm_
     llm__bind_ropes(&b);
     window = net->arch->period ? llm__bind_u32(&b, "attention.sliding_window", net->arch->window) : 0;
     window = LLM__MIN(window, 0x7fffffffu);
-    // Every layer has tensors, so a count beyond theirs asks for no memory.
+    // Every layer has tensors, so a count beyond theirs asks for no memory; and a count below would answer nonsense.
+    if (b.result == LLM_OK && llm__bind_find(&b, tensor, (int)net->n_layer, "attn_norm.weight"))
+        llm__bind_fail(&b, LLM_BAD_FILE, "key '%s.block_count' is %u, and the file has tensor '%s'", net->arch->name, net->n_layer, tensor);
     if (b.result == LLM_OK && net->n_layer > g->n_tensors)
         llm__bind_fail(&b, LLM_BAD_FILE, "key '%s.block_count' is %u, and the file has %u tensors", net->arch->name, net->n_layer,
                        g->n_tensors);

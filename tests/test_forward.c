@@ -659,9 +659,6 @@ static golden_file in_one_tensor(const golden_file *f) {
     llm__gguf_close(&g);
     return out;
 }
-// Layers over and over, so that the model is as deep as the ones of 27 billion weights: Gemma 2 with 46 layers and Gemma 3 with 62 scale their
-// scores by (n_embd / n_head)^-1/2 (query_pre_attn_scalar 144 and 168 in their configurations), all other sizes by head_dim^-1/2. Half of the
-// heads are left out, or the two would be the same here.
 // Where a number below 256 of the architecture's stands in the file.
 static size_t number_at(const golden_file *f, const llm__gguf *g, const char *arch, const char *key) {
     char name[80];
@@ -677,6 +674,9 @@ static int heads_dimension(const llm__gguf_tensor *t) {
     if (strstr(name, "attn_output.weight")) return 0;
     return strstr(name, "attn_q.") || strstr(name, "attn_k.") || strstr(name, "attn_v.") ? (int)t->n_dims - 1 : -1;
 }
+// Layers over and over, so that the model is as deep as the ones of 27 billion weights: Gemma 2 with 46 layers and Gemma 3 with 62 scale their
+// scores by (n_embd / n_head)^-1/2 (query_pre_attn_scalar 144 and 168 in their configurations), all other sizes by head_dim^-1/2. Half of the
+// heads are left out, or the two would be the same here.
 static golden_file deepened(const golden_file *f, const char *arch, uint32_t layers) {
     llm__gguf g;
     golden_file out, data = { NULL, 0, 0 };

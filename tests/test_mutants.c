@@ -288,7 +288,6 @@ static int above_one(uint64_t v) { return finite_bits(v) && v > 0x3f800000u && v
 static int zero(uint64_t v) { return v == 0; }
 static int zero_or_two(uint64_t v) { return v == 0 || v == 2; }
 static int one_to_four(uint64_t v) { return v >= 1 && v <= 4; }
-static int one(uint64_t v) { return v == 1; }
 static int two(uint64_t v) { return v == 2; }
 static int positive_31(uint64_t v) { return v >= 1 && v <= 0x7fffffffu; }
 static int int32_type(uint64_t v) { return v == GW_I32; }
@@ -299,8 +298,7 @@ static int other_byte(uint64_t v) { return (v & 0xff) != 0; }
 typedef struct permit { int kind; const char *what, *owner; int (*fits)(uint64_t v); } permit;       // owner: how its name ends
 static const permit permits[] = {
     { VERSION, "version", "header", two },
-    // a fewer-layered model is a sound one; so is a context of any length
-    { INTEGER, "value", ".block_count", one }, { INTEGER, "value", ".context_length", positive_31 },
+    { INTEGER, "value", ".context_length", positive_31 },                              // a context of any length is sound
     { INTEGER, "value", ".vocab_size", anything },                                     // not read: the embedding's rows count
     { INTEGER, "value", "qwen3moe.feed_forward_length", anything },                    // experts have their own
     { INTEGER, "value", ".original_context_length", anything },
@@ -516,7 +514,8 @@ static void wrong_elements(void) {
 
 static void hyper_parameters(void) {
     static const struct { const char *key; uint32_t v; } cases[] = {
-        { "llama.block_count", 0 }, { "llama.block_count", UINT32_MAX }, { "llama.block_count", 4097 }, { "llama.attention.head_count", 0 },
+        { "llama.block_count", 0 }, { "llama.block_count", 1 }, { "llama.block_count", UINT32_MAX }, { "llama.block_count", 4097 },
+        { "llama.attention.head_count", 0 },
         { "llama.attention.head_count", UINT32_MAX }, { "llama.attention.head_count", 3 }, { "llama.attention.head_count_kv", 0 },
         { "llama.attention.head_count_kv", 3 }, { "llama.embedding_length", 0 }, { "llama.feed_forward_length", 0 },
         { "llama.context_length", 0 }, { "llama.rope.dimension_count", 7 }, { "llama.rope.dimension_count", 10 }
