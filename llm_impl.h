@@ -17161,13 +17161,14 @@ static uint64_t llm__worked_us(const llm_ctx *c, uint64_t start) {
 }
 
 // Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
-// n_want 1 means the context's own. progress: the callback hears of it, because nobody above tells. All or nothing.
-static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, size_t n_want, float *logits, bool progress) {
+// n_want 1 means the context's own. whole: these tokens are all of an input, not a part of one whose caller tells the progress callback and
+// whose last token, alone, is still prefill. All or nothing.
+static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, size_t n_want, float *logits, bool whole) {
     llm_model *m = c->model;
     llm__state *s = &c->state;
     const size_t begin = c->n_cached, lag = c->past.n - begin;      // lag: the token just sampled, or what a window has lost
     const size_t again = c->n_seen > begin ? c->n_seen - begin : 0; // the part of it that had been evaluated before
-    const bool decode = lag + n == 1 && (progress || !n);           // one token of a longer input is the rest of its prefill
+    const bool decode = lag + n == 1 && (whole || !n);
     uint64_t start = 0;
     llm__team team;
     llm__eval ev = LLM__ZERO;
@@ -17179,7 +17180,7 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     r = llm__state_scratch(s, &c->error);
     if (r == LLM_OK) {
         team = llm__team_take(m->pool);
-        ev.team = &team; ev.cancel = &c->cancel; ev.progress = progress ? &m->progress : NULL;
+        ev.team = &team; ev.cancel = &c->cancel; ev.progress = whole ? &m->progress : NULL;
         ev.tokens = c->past.v + begin; ev.n = lag + n; ev.position = begin;
         ev.n_want = n_want; ev.logits = logits ? logits : s->logits[1 - s->good];
         llm__first_touch(c, &team);
