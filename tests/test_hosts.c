@@ -9,7 +9,7 @@
 #include "gguf_writer.h"
 #include "golden.h"
 #include "hostile.h"
-#include "small_models.h"
+#include "vocabulary_models.h"
 #include "abi.h"
 #if !defined(_WIN32)
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "gguf_writer.h"
 #include "golden.h"
 #include "hostile.h"
-#include "small_models.h"
+#include "vocabulary_models.h"
 #include <time.h>
 
 enum { MAX_FIELDS = 400 };

@@ -1,7 +1,7 @@
-// small_models.h - whole models of two layers with vocabularies, written on the spot: one for each way of telling a vocabulary, with
+// vocabulary_models.h - whole models of two layers with vocabularies, written on the spot: one for each way of telling a vocabulary, with
 // experts, windows and scaled rotary frequencies among them. After llm.h, test.h, golden.h and gguf_writer.h. Free what comes back.
-#ifndef SMALL_MODELS_H
-#define SMALL_MODELS_H
+#ifndef VOCABULARY_MODELS_H
+#define VOCABULARY_MODELS_H
 
 enum { EMBD = 32, FF = 64, HEADS = 4, HEADS_KV = 2, HEAD = EMBD / HEADS, EXPERTS = 4, LAYERS = 2, SMALL_MOST = 70000 };
 
