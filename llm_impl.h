@@ -17240,6 +17240,13 @@ static void llm__forget_answer(llm_ctx *c) {
     c->answer.n = c->held.n = c->n_hold = 0;
     c->overlong = false;
 }
+// The past ends after n of its tokens; what a window has lost of them is evaluated again.
+static void llm__past_cut(llm_ctx *c, size_t n) {
+    if (n < c->past.n) c->has_logits = false;
+    c->past.n = n;
+    c->n_seen = LLM__MIN(c->n_seen, n);
+    c->n_cached = llm__kv_resume_at(&c->state.kv, LLM__MIN(c->n_cached, n));
+}
 // base = past. The caller has reserved room.
 static void llm__base_from_past(llm_ctx *c) {
     if (c->past.n) memcpy(c->base.v, c->past.v, c->past.n * sizeof *c->base.v);
@@ -17596,9 +17603,7 @@ static llm_result llm__rewind(llm_ctx *c, size_t n) {
     if (n > c->past.n)
         return llm__fail(&c->error, LLM_BAD_ARG, "cannot rewind to %U: the context holds %U tokens", (uint64_t)n, (uint64_t)c->past.n);
     if (n == 0) {                                                   // the way back from anything: needs no memory
-        c->past.n = c->n_seen = 0;
-        c->n_cached = llm__kv_resume_at(&c->state.kv, 0);
-        c->has_logits = false;
+        llm__past_cut(c, 0);
         llm__all_raw(c);
         return LLM_OK;
     }
@@ -17606,10 +17611,7 @@ static llm_result llm__rewind(llm_ctx *c, size_t n) {
     r = llm__before_input(c, false, &before);
     if (r == LLM_OK) r = llm__messages_until(c, n, &keep, &fits);
     if (r != LLM_OK) { llm__back_to(c, &before); return r; }
-    if (n < c->past.n) c->has_logits = false;
-    c->past.n = n;
-    c->n_seen = LLM__MIN(c->n_seen, n);
-    c->n_cached = llm__kv_resume_at(&c->state.kv, LLM__MIN(c->n_cached, n));
+    llm__past_cut(c, n);
     llm__notes_cut(c, keep);                                        // with what was waiting
     c->base.n = c->base_settled;
     c->notes_settled = keep;
@@ -17708,43 +17710,48 @@ static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
     return r;
 }
 
-// Evaluates the waiting input. On failure it is dropped, and the past is what it was.
-static llm_result llm__begin_answer(llm_ctx *c) {
-    const llm__heap *h = &c->aside;
-    llm__tokens made = LLM__ZERO, target = LLM__ZERO, before = LLM__ZERO;
+// The past is `before` again: it held that once, so there is room.
+static void llm__past_back(llm_ctx *c, const llm__tokens *before) {
+    llm__past_cut(c, llm__common_prefix(before, &c->past));
+    if (before->n) memcpy(c->past.v, before->v, before->n * sizeof *before->v);
+    c->past.n = c->n_seen = before->n;
+    c->has_logits = false;
+}
+// Evaluates the waiting input. On failure the past is what it was; a cancel keeps what is done.
+static llm_result llm__evaluate_input(llm_ctx *c, llm__tokens *before) {
+    llm__tokens made = LLM__ZERO, target = LLM__ZERO;
     llm_result r = llm__target(c, &made);
     llm__stats_reset(c);
     if (r == LLM_OK && made.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
     if (r == LLM_OK && made.n > c->n_ctx) r = llm__fail_full(c, made.n);
-    if (r == LLM_OK && (!llm__tokens_copy(h, &target, &made) || !llm__tokens_copy(h, &before, &c->past)
+    if (r == LLM_OK && (!llm__tokens_copy(&c->aside, &target, &made) || !llm__tokens_copy(&c->aside, before, &c->past)
                         || !llm__tokens_reserve(&c->heap, &c->base, made.n)))
         r = llm__no_memory_for_text(c);
     llm__free(&c->work, made.v);
     if (r == LLM_OK) {
         r = llm__become(c, &target);
-        if (r != LLM_OK && r != LLM_CANCELLED) {                    // the past held `before` once: there is room
-            const size_t same = LLM__MIN(c->n_cached, llm__common_prefix(&before, &c->past));
-            if (before.n) memcpy(c->past.v, before.v, before.n * sizeof *before.v);
-            c->past.n = before.n;
-            c->n_cached = llm__kv_resume_at(&c->state.kv, same);
-            c->n_seen = before.n;
-            c->has_logits = false;
-        }
+        if (r != LLM_OK && r != LLM_CANCELLED) llm__past_back(c, before);
     }
-    llm__free(h, before.v);
-    llm__free(h, target.v);
-    if (r == LLM_CANCELLED) return r;
+    llm__free(&c->aside, target.v);
+    return r;
+}
+static void llm__drop_input(llm_ctx *c) {
+    llm__notes_cut(c, c->notes_settled);
+    c->base.n = c->base_settled;
+    c->raw.n = 0;
     c->fresh = false;
-    if (r != LLM_OK) {
-        llm__notes_cut(c, c->notes_settled);
-        c->base.n = c->base_settled;
+    llm__forget_answer(c);
+}
+// The input is part of the conversation. Fed text is not rendered again: what was evaluated stands for it.
+static void llm__settle_input(llm_ctx *c) {
+    if (c->raw.n) {
+        memcpy(c->base.v, c->past.v, c->answer_begin * sizeof *c->base.v);
+        c->base.n = c->answer_begin;
+        llm__notes_cut(c, 0);
         c->raw.n = 0;
-        return r;
     }
-    if (c->raw.n) llm__all_raw(c);                                  // fed text is not rendered again
     c->base_settled = c->base.n;
     c->notes_settled = c->n_notes;
-    return LLM_OK;
 }
 
 static void llm__open_answer(llm_ctx *c) {
@@ -17808,24 +17815,9 @@ static llm_result llm__cut_piece(llm_ctx *c) {
     return LLM_OK;
 }
 
-static llm_result llm__next_piece(llm_ctx *c) {
+// Token after token until there is a piece.
+static llm_result llm__answer_on(llm_ctx *c) {
     llm_result r = LLM_OK;
-    c->piece.n = 0;
-    if (c->fresh) {
-        r = llm__begin_answer(c);
-        if (r == LLM_OK) llm__open_answer(c);
-    } else if (!c->answering && c->why == LLM_STOP_NONE) {          // going on from tokens that were evaluated
-        if (c->past.n == 0)
-            return c->refused ? c->error.code
-                              : llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
-        r = llm__text_ready(c);
-        if (r == LLM_OK) llm__open_answer(c);
-    } else if (c->why == LLM_STOP_LIMIT || c->why == LLM_STOP_CANCEL) {
-        c->n_answer = 0;
-        c->why = c->ended = LLM_STOP_NONE;
-    } else if (c->why != LLM_STOP_NONE) {
-        return c->refused ? c->error.code : LLM_DONE;
-    }
     while (r == LLM_OK) {
         r = llm__cut_piece(c);
         if (r != LLM_OK || c->piece.n) return r;
@@ -17834,6 +17826,43 @@ static llm_result llm__next_piece(llm_ctx *c) {
         else if (c->past.n >= c->n_ctx) c->ended = LLM_STOP_CONTEXT;
         else r = llm__one_token(c);
     }
+    return r;
+}
+// The first piece of an answer to the input that waits. If it fails, wherever, the input is dropped and all is as it was.
+static llm_result llm__answer_input(llm_ctx *c) {
+    llm__tokens before = LLM__ZERO;
+    llm_result r = llm__evaluate_input(c, &before);
+    if (r == LLM_OK) {
+        c->fresh = false;
+        llm__open_answer(c);
+        r = llm__answer_on(c);
+        if (r < 0 && r != LLM_CANCELLED) llm__past_back(c, &before);
+        else llm__settle_input(c);
+    }
+    if (r < 0 && r != LLM_CANCELLED) llm__drop_input(c);
+    llm__free(&c->aside, before.v);
+    return r;
+}
+static llm_result llm__next_piece(llm_ctx *c) {
+    const size_t past = c->past.n;
+    llm_result r;
+    c->piece.n = 0;
+    if (c->fresh) return llm__answer_input(c);
+    if (!c->answering && c->why == LLM_STOP_NONE) {                 // going on from tokens that were evaluated
+        if (c->past.n == 0)
+            return c->refused ? c->error.code
+                              : llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
+        r = llm__text_ready(c);
+        if (r != LLM_OK) return r;
+        llm__open_answer(c);
+    } else if (c->why == LLM_STOP_LIMIT || c->why == LLM_STOP_CANCEL) {
+        c->n_answer = 0;
+        c->why = c->ended = LLM_STOP_NONE;
+    } else if (c->why != LLM_STOP_NONE) {
+        return c->refused ? c->error.code : LLM_DONE;
+    }
+    r = llm__answer_on(c);
+    if (r < 0 && r != LLM_CANCELLED) llm__past_cut(c, past);        // nobody has seen the text of what came in this call
     return r;
 }
 LLM__PUBLIC const char *llm_next(llm_ctx *c, size_t *n) {

@@ -402,6 +402,51 @@ static void rewind_within_an_answer(void) {
     CHECK(refused > 2);
 }
 
+// An llm_next that is refused has taken nothing, wherever in it that happens: before its question is evaluated or after, when the first
+// token's text wants room. The question is dropped, and asked again it gets the answer that it would have got. Within an answer the past
+// ends where the last piece ended.
+static int ask(state *s, int feed) {
+    return (feed ? llm_feed(s->c, second, strlen(second)) : llm_say(s->c, "user", second)) == LLM_OK;
+}
+static void a_refused_next(int (*prepared)(state *s), int feed) {
+    uint64_t want = 0;
+    long k;
+    int refused_first = 0;
+    SECTION(feed ? "a refused llm_next after llm_feed" : "a refused llm_next after llm_say");
+    for (k = 0; k < 1000; k++) {                                         // 0: nothing is refused
+        const char *piece = "";
+        int pieces = -1;
+        size_t past = 0, n;
+        state s;
+        if (!CHECK(prepared(&s) && ask(&s, feed))) { close_state(&s); return; }
+        s.digest = 0xcbf29ce484222325u;
+        s.l.fail_at = k ? s.l.calls + k : 0;
+        for (; piece; pieces++) {
+            past = llm_past(s.c);
+            piece = llm_next(s.c, &n);
+            if (piece) take_up(&s, piece, n);
+        }
+        s.l.fail_at = 0;
+        if (!k) want = s.digest;
+        if (llm_why(s.c) != LLM_STOP_ERROR) CHECK(s.digest == want);
+        else {
+            CHECK(llm_last_error(s.c)->code == LLM_NO_MEMORY && llm_past(s.c) == past);
+            if (pieces == 0) {
+                refused_first++;
+                s.digest = 0xcbf29ce484222325u;
+                CHECK(ask(&s, feed));
+                take_up_pieces(&s, 100);
+                CHECK(s.digest == want);
+            }
+        }
+        n = (size_t)s.l.refused;
+        close_state(&s);
+        CHECK(s.l.live == 0 && s.l.bad == 0);
+        if (k && !n) break;
+    }
+    CHECK(refused_first > 3 && k < 1000);
+}
+
 //------------------------------------------------------------------------------------------------------------------------------
 // Memory that stays away from the k-th request on: what is open can be closed, and works again when memory is back.
 
@@ -478,6 +523,10 @@ int main(void) {
     for (i = 0; i < 200; i++) many[i] = (llm_token)(i * 7 % 100 + 3);
     every_call();
     rewind_within_an_answer();
+    a_refused_next(with_context, 0);
+    a_refused_next(with_context, 1);
+    a_refused_next(with_answer, 0);
+    a_refused_next(with_answer, 1);
     gone_for_good();
     budgets();
     free(tiny_bytes);

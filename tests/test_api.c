@@ -812,7 +812,7 @@ static void failure_behind_a_window(void) {
         c->base.n = INPUT;
         c->fresh = true;
         k.fail_at = k.calls + 50;                                                   // two pages for each 64 tokens
-        CHECK_EQ(llm__begin_answer(c), LLM_NO_MEMORY);
+        CHECK_EQ(llm__answer_input(c), LLM_NO_MEMORY);
         k.fail_at = 0;
         CHECK_EQ(llm_past(c), PAST);
         CHECK_EQ(llm_eval(c, &next, 1), LLM_OK);

@@ -265,7 +265,7 @@ static void call_next(player *p, llm_ctx *c) {
         MUST(piece ? n && strlen(piece) <= n && !piece[n] && llm__utf8_clean(piece, n, NULL, 0) == n : n == 0 && why != LLM_STOP_NONE);
         if (piece) note(p, piece, n);
         note_number(p, (uint64_t)why);
-        if (why == LLM_STOP_ERROR && fresh) MUST(llm_past(c) == b.n);
+        if (why == LLM_STOP_ERROR) MUST(llm_past(c) == b.n);
         if (why == LLM_STOP_ERROR || !fresh) must_begin_with(c, &b, b.n);
         if (why == LLM_STOP_ERROR && !again) must_be_error(llm_last_error(c), 1);
         must_be_consistent(p, c, piece ? LLM_OK : why == LLM_STOP_ERROR || why == LLM_STOP_CANCEL ? llm_last_error(c)->code : LLM_OK);
