@@ -16881,7 +16881,7 @@ static uint64_t llm__work_bytes(const llm_ctx *c) {
         if (v->joints[i] & ~(i == 0x81 / 8 ? 1 << 0x81 % 8 : 0)) each = 60;
     return (each * c->text_room + 16 * (uint64_t)c->n_ctx + 4096 + 63) & ~(uint64_t)63;
 }
-// What begins an answer keeps while it evaluates: the tokens that are to be, and those that were.
+// What begins an answer keeps until the first piece is there: the tokens that are to be, and those that were.
 static uint64_t llm__aside_bytes(const llm_ctx *c) {
     return 2 * llm__lines((uint64_t)c->n_ctx * sizeof(llm_token) + LLM__HEAD);
 }
