@@ -15238,12 +15238,13 @@ static void llm__kv_of_page(const llm__state *s, uint32_t group, size_t page, ui
         }
     }
 }
-// What the last of the n positions in the cache reads there.
+// What the last of the n positions in the cache reads there. A rewind may end where its window begins in a page that has been given back,
+// because the next position, which begins one later, needs it no more.
 static void llm__kv_of_token(const llm__state *s, size_t n, llm__pieces *l) {
     uint32_t i;
     for (i = 0; i < LLM__KV_GROUPS && n; i++) {
         const llm__kv_group *g = &s->kv.groups[i];
-        const size_t begin = g->window && n > g->window ? n - g->window : 0;
+        const size_t seen = g->window && n > g->window ? n - g->window : 0, begin = LLM__MAX(seen, (size_t)g->first * LLM__PAGE);
         size_t page;
         for (page = begin / LLM__PAGE; g->page_bytes && page * LLM__PAGE < n; page++)
             llm__kv_of_page(s, i, page, (uint32_t)(LLM__MAX(begin, page * LLM__PAGE) - page * LLM__PAGE),
