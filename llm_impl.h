@@ -15946,13 +15946,15 @@ static void llm__plan_verdict(llm_plan_info *p) {
 // The largest context that fits what is free. A short one has smaller scratch as well.
 static uint32_t llm__plan_n_ctx(const llm_plan_info *p, llm__state *s, uint32_t n_batch) {
     const uint64_t rest = p->weights_mapped + p->weights_read + p->model_bytes;
+    uint64_t all;
     uint32_t low = 0, high = p->n_ctx_train;
     if (!p->mem_available) return high;
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
         s->n_batch = LLM__MIN(n_batch, middle);
         s->n_ctx = middle;
-        if (llm__state_layout(s, NULL) && rest + s->scratch_bytes + llm__kv_bytes_for(&s->kv, middle, s->n_batch) <= p->mem_available)
+        if (llm__state_layout(s, NULL) && llm__add(rest + s->scratch_bytes, llm__kv_bytes_for(&s->kv, middle, s->n_batch), &all)
+            && all <= p->mem_available)
             low = middle;
         else
             high = middle - 1;
@@ -15971,7 +15973,7 @@ static llm_result llm__plan_sizes(llm_plan_info *p, uint32_t n_batch, llm__state
     p->n_ctx_fits = llm__plan_n_ctx(p, s, n_batch);
     if (p->gb_s > 0.0 && p->bytes_per_token) {
         p->tok_s_high = p->gb_s * 1e9 / (double)p->bytes_per_token;
-        p->tok_s_low = p->gb_s * 0.5e9 / (double)(p->bytes_per_token + p->kv_bytes);
+        p->tok_s_low = p->gb_s * 0.5e9 / ((double)p->bytes_per_token + (double)p->kv_bytes);      // the sum may wrap
     }
     return LLM_OK;
 }
