@@ -16264,8 +16264,16 @@ static void llm__model_free(llm_model *m) {
     llm__free(&heap, m->tensor_names);
     llm__free(&heap, m);
 }
+static void llm__model_release(llm_model *m) {
+    if (llm__atomic_add(&m->refs, (uint32_t)-1) == 1) llm__model_free(m);
+}
+// Here as everywhere: the allocator, the log and the clock are hooks too, and are called in the library's environment.
 LLM__PUBLIC void llm_unload(llm_model *model) {
-    if (model && llm__atomic_add(&model->refs, (uint32_t)-1) == 1) llm__model_free(model);
+    llm__fpenv fp;
+    if (!model) return;
+    fp = llm__fp_enter();
+    llm__model_release(model);
+    llm__fp_leave(fp);
 }
 
 static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
@@ -16382,14 +16390,13 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     return LLM_OK;
 }
 
-static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
+static llm_model *llm__load_by(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
     llm_model_desc d = LLM__ZERO;
     llm__heap heap = LLM__ZERO;
     llm_model *m;
     llm__gguf_options o = LLM__ZERO;
     llm__memory memory;
     llm_result r;
-    llm__fpenv fp;
     uint64_t start;
     if (desc) d = *desc;
     llm__ok(err);
@@ -16399,7 +16406,6 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (!m) return NULL;
     o.heap = &m->heap; o.progress = &m->progress;
     start = llm__now(m);
-    fp = llm__fp_enter();
     llm__memory_look(&memory);
     m->free_bytes = memory.available;
     m->from_path = src->path != NULL;
@@ -16411,7 +16417,6 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
         r = llm__fail(err, LLM_CANCELLED, "the load was cancelled by the progress callback");
     m->load_ms = llm__ms_since(m, start);
     m->bind_ms = m->load_ms - m->gguf.open_ms - m->gguf.parse_ms - m->vocab_ms;
-    llm__fp_leave(fp);
     if (r != LLM_OK) {
         llm__log(&m->log, LLM__LOG_ERROR, "load failed: %s", err ? err->text : llm_result_text(r));
         llm__model_free(m);
@@ -16424,6 +16429,12 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer,
              llm__isa_name(m->kernels.isa));
     llm__ok(err);
+    return m;
+}
+static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
+    const llm__fpenv fp = llm__fp_enter();                          // its sentences have figures in them, too
+    llm_model *m = llm__load_by(src, desc, err);
+    llm__fp_leave(fp);
     return m;
 }
 LLM__PUBLIC llm_model *llm_load(const char *path_utf8, const llm_model_desc *desc, llm_error *err) {
@@ -16576,6 +16587,7 @@ LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) {
 LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
                                    char *buf, size_t cap, llm_error *err) {
     llm__chat chat;
+    llm__fpenv fp;
     uint64_t mark;
     llm__prompt p;
     size_t length = LLM_FAILED;
@@ -16584,6 +16596,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
         llm__fail(err, LLM_BAD_ARG, "llm_render_chat: the model, the messages or the buffer is NULL");
         return LLM_FAILED;
     }
+    fp = llm__fp_enter();
     mark = llm__heap_mark(&m->heap);
     memset(&p, 0, sizeof p);
     if (llm__chat_pick(&chat, jinja, &m->gguf, &m->vocab, err) == LLM_OK
@@ -16594,6 +16607,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
     }
     llm__prompt_free(&p, &m->heap);
     llm__heap_back_to(&m->heap, mark);
+    llm__fp_leave(fp);
     return length;
 }
 #else
@@ -16840,10 +16854,14 @@ static void llm__ctx_free(llm_ctx *c) {
     c->state.heap = h;
     llm__state_free(&c->state);
     llm__free(h, c);
-    llm_unload(model);
+    llm__model_release(model);
 }
 LLM__PUBLIC void llm_close(llm_ctx *ctx) {
-    if (ctx) llm__ctx_free(ctx);
+    llm__fpenv fp;
+    if (!ctx) return;
+    fp = llm__fp_enter();
+    llm__ctx_free(ctx);
+    llm__fp_leave(fp);
 }
 
 // Picks the rendering. A template that was asked for must be understood; without one of its own, a model still opens for tokens and
@@ -16993,10 +17011,10 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     c->major_seen = c->watch.begin.major_faults;
     llm__facts_of_ctx(c);
     llm__publish(c);
-    llm__fp_leave(fp);
     if (c->n_ctx > m->net.n_ctx_train)
         llm__log(&m->log, LLM__LOG_WARNING, "n_ctx is %u and the model was trained for %u positions: beyond them it answers nonsense",
                  c->n_ctx, m->net.n_ctx_train);
+    llm__fp_leave(fp);
     return c;
 }
 
@@ -17069,7 +17087,7 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
     m->heap.n_bytes = NULL;
     if (r == LLM_OK) r = llm__plan_fill(p, m, c, src, d, llm__wished_batch(wish), e);
     if (c) llm__ctx_free(c);
-    llm_unload(m);
+    llm__model_release(m);
     llm__heap_back_to(&heap, mark);
     return r;
 }

@@ -735,15 +735,18 @@ static void test_hot(void) {
 }
 
 // A host may trap every rounding: nothing here may compute in its floating-point environment.
+static void hear_figures(void *user, int level, const char *text) { (void)level; *(int *)user += strstr(text, "of memory is free") != NULL; }
 static void test_hostile_fp(void) {
 #if LLM__X64 && LLM__GNUC
     static char report[8192];
     llm_plan_info plan;
+    llm_model_desc d;
     llm_finding found[4];
     llm_error e;
     llm_model *m;
     llm_ctx *ctx;
     size_t n, k;
+    int figures = 0;
     llm__fpenv before = llm__fp_get();
     SECTION("plan, findings and report under a host that traps inexact results");
     memset(&plan, 0, sizeof plan);
@@ -762,6 +765,15 @@ static void test_hostile_fp(void) {
     CHECK(ctx != NULL && plan.verdict == LLM_FITS && n == UNOPTIMIZED && k < 4 && strstr(report, "23.7 %"));
     llm_close(ctx);
     llm_unload(m);
+    memset(&d, 0, sizeof d);                                           // too little is free: the log says how much
+    d.force = 1;
+    d.logger.log_fn = hear_figures; d.logger.user = &figures;
+    tree_file("/proc/meminfo", "MemTotal: 16000 kB\nMemFree: 17 kB\nMemAvailable: 17 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
+    llm__fp_set(0);
+    m = llm_load("examples/tiny/tiny.gguf", &d, &e);
+    llm_unload(m);
+    llm__fp_set(before);
+    CHECK(m && figures == 1);
     tree_end();
 #endif
 }
