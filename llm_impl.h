@@ -4252,6 +4252,7 @@ typedef struct llm__gguf_tensor {
 typedef struct llm__gguf_shard {
     llm__os_file file;
     bool has_file, singly;             // singly: the whole did not map, its tensors are mapped one by one
+    bool read;                         // into memory of the allocator, directory and weights
     llm_reader reader;                 // read_at NULL: there is none
     uint64_t size, directory_bytes;    // of the file; of keys and tensor entries, from its first byte on
     uint64_t data_at;                  // where the data section begins
@@ -4816,7 +4817,7 @@ static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uin
 static llm_result llm__gguf_read_directory(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     llm__heap heap = *g->heap;
     uint64_t here = 0, need = LLM__MIN(s->size, 65536u);
-    if (g->mapping == LLM_MAP && w->o->directory_only) heap.plan = NULL;          // what will be mapped takes none
+    if (!s->read && w->o->directory_only) heap.plan = NULL;                       // what will be mapped takes none
     for (;;) {
         uint8_t *more = (uint8_t *)llm__lengthen(&heap, s->head, here, need);
         llm_result r;
@@ -4878,6 +4879,7 @@ static llm_result llm__gguf_shard_map(llm__gguf *g, llm__gguf_shard *s, const ll
     if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) {
         g->mapping = LLM_READ;
         g->mapping_reason = "the system cannot map it";
+        s->read = true;
         return LLM_OK;
     }
     if (o->directory_only) {
@@ -4907,6 +4909,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
         g->mapping = LLM_READ;
+        s->read = true;
         return LLM_OK;
     }
     if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
@@ -4915,6 +4918,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
 static llm_result llm__gguf_shard_open_reader(llm__gguf_shard *s, const llm_reader *r, llm_error *e) {
     if (!r->read_at) return llm__fail(e, LLM_BAD_ARG, "the reader has no read_at");
     s->reader = *r;
+    s->read = true;
     s->size = r->size;
     if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the reader's file is empty");
     return LLM_OK;
@@ -5093,15 +5097,22 @@ static llm_result llm__gguf_tensor_bytes(const llm__gguf *g, const llm__gguf_ten
     memcpy(dst, s->base + (size_t)(s->data_at + t->offset), (size_t)t->n_bytes);
     return LLM_OK;
 }
-static bool llm__gguf_must_read(const llm__gguf_shard *s) { return !s->base && !s->singly; }
+// Of all tensors, what the allocator holds.
+static uint64_t llm__gguf_bytes_read(const llm__gguf *g) {
+    uint64_t bytes = 0;
+    uint32_t i;
+    for (i = 0; i < g->n_tensors; i++)
+        if (g->shards[g->tensors[i].shard].read) bytes += g->tensors[i].n_bytes;
+    return bytes;
+}
 
 static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     uint64_t i;
     if (w->o->directory_only) {
-        if (g->mapping == LLM_READ) llm__plan_block(g->heap, s->data_end - s->data_begin);
+        if (s->read) llm__plan_block(g->heap, s->data_end - s->data_begin);
         return LLM_OK;
     }
-    if (llm__gguf_must_read(s)) return llm__gguf_read_weights(g, s, w, e);
+    if (s->read) return llm__gguf_read_weights(g, s, w, e);
     if (s->singly) return llm__gguf_map_singly(g, s, e);
     for (i = 0; i < s->n_tensors; i++) {
         llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
@@ -5114,7 +5125,7 @@ static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e)
     bool go_on = !w->o->directory_only;
     llm_result r = LLM_OK;
     for (i = 0; i < g->n_shards && go_on; i++)
-        if (llm__gguf_must_read(&g->shards[i])) w->total += g->shards[i].data_end - g->shards[i].data_begin;
+        if (g->shards[i].read) w->total += g->shards[i].data_end - g->shards[i].data_begin;
     for (i = 0; i < g->n_shards && r == LLM_OK; i++) r = llm__gguf_place_shard(g, &g->shards[i], w, e);
     if (r != LLM_OK || w->total || w->o->directory_only) return r;
     w->total = 10;                                                      // nothing was read: the ten calls take no time, and can cancel
@@ -17037,8 +17048,8 @@ static llm_result llm__plan_build(llm_model *m, const llm__source *src, const ll
     if (r == LLM_OK && wish->kv_type == LLM_KV_Q8_0) r = llm__plan_read_key_biases(&m->net, &m->gguf, &aside, e);
     if (r != LLM_OK) return r;
     now = *bytes;
-    for (i = 0; i < m->gguf.n_shards && m->gguf.mapping == LLM_MAP; i++)        // a mapped model has no copy of its directory
-        now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
+    for (i = 0; i < m->gguf.n_shards; i++)                          // what is mapped has no copy of its directory
+        if (!m->gguf.shards[i].read) now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
     *bytes = now;
     *c = llm__ctx_make(m, wish, e);
     return *c ? LLM_OK : e->code;
@@ -17052,8 +17063,8 @@ static llm_result llm__plan_fill(llm_plan_info *p, llm_model *m, llm_ctx *c, con
     p->mapping = m->gguf.mapping;
     p->file_bytes = m->gguf.file_bytes;
     p->weight_bytes = m->gguf.weight_bytes;
-    p->weights_mapped = m->gguf.mapping == LLM_MAP && !src->data ? m->gguf.weight_bytes : 0;
-    p->weights_read = m->gguf.mapping == LLM_READ ? m->gguf.weight_bytes : 0;
+    p->weights_read = llm__gguf_bytes_read(&m->gguf);
+    p->weights_mapped = src->data ? 0 : m->gguf.weight_bytes - p->weights_read;
     p->file_fingerprint = m->gguf.fingerprint;
     p->file_system = m->gguf.file_system;
     p->n_ctx = c->n_ctx;

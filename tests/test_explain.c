@@ -735,7 +735,10 @@ static void test_hot(void) {
 }
 
 // A host may trap every rounding: nothing here may compute in its floating-point environment.
-static void hear_figures(void *user, int level, const char *text) { (void)level; *(int *)user += strstr(text, "of memory is free") != NULL; }
+static void hear_figures(void *user, int level, const char *text) {
+    (void)level;
+    *(int *)user += strstr(text, "of memory is free") != NULL;
+}
 static void test_hostile_fp(void) {
 #if LLM__X64 && LLM__GNUC
     static char report[8192];
