@@ -1247,24 +1247,29 @@ static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("stmxcsr %0" : 
 static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("ldmxcsr %0" : : "m"(w)); }
 #define LLM__FP_PLAIN 0x1f80u
 #elif defined(__i386__) && LLM__GNUC
-// The x87 word stands in the upper half: nearest, 53 bits, masked. SSE, where there is one, in the lower.
+// The x87 word stands in the upper half: nearest, 53 bits, masked; above it the sticky flags. SSE, where there is one, in the lower. An x87
+// keeps its flags apart from its word, and one that we have raised would trap at the host's next instruction if the host's word does not
+// mask it, so the flags change together with the word: as a part of the environment, which is the only way to set them.
 static uint64_t llm__fp_get(void) {
     uint32_t csr = 0;
-    uint16_t word;
+    uint16_t word, status;
 #if defined(__SSE__)
     __asm__ volatile("stmxcsr %0" : "=m"(csr));
 #endif
     __asm__ volatile("fnstcw %0" : "=m"(word));
-    return (uint64_t)word << 32 | csr;
+    __asm__ volatile("fnstsw %0" : "=m"(status));
+    return (uint64_t)(status & 0x3fu) << 48 | (uint64_t)word << 32 | csr;
 }
 static void llm__fp_set(uint64_t v) {
-    uint32_t csr = (uint32_t)v;
-    uint16_t word = (uint16_t)(v >> 32);
+    uint32_t csr = (uint32_t)v, env[7];
 #if defined(__SSE__)
     __asm__ volatile("ldmxcsr %0" : : "m"(csr));
 #endif
     (void)csr;
-    __asm__ volatile("fldcw %0" : : "m"(word));
+    __asm__ volatile("fnstenv %0" : "=m"(env));
+    env[0] = (env[0] & 0xffff0000u) | (uint32_t)(v >> 32 & 0xffffu);
+    env[1] = (env[1] & ~0xffu) | (uint32_t)(v >> 48 & 0x3fu);             // with the stack's fault and the summary cleared
+    __asm__ volatile("fldenv %0" : : "m"(env));
 }
 #if defined(__SSE__)
 #define LLM__FP_PLAIN 0x027f00001f80u
