@@ -17751,43 +17751,52 @@ static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
     return r;
 }
 
-// Evaluates the waiting input. On failure it is dropped, and the past is what it was.
-static llm_result llm__begin_answer(llm_ctx *c) {
+// The past is `before` again, which it held once: there is room. What it shares with the past that became of it is still in the cache.
+static void llm__past_back(llm_ctx *c, const llm__tokens *before) {
+    const size_t same = LLM__MIN(c->n_cached, llm__common_prefix(before, &c->past));
+    if (before->n) memcpy(c->past.v, before->v, before->n * sizeof *before->v);
+    c->past.n = c->n_seen = before->n;
+    c->n_cached = llm__kv_resume_at(&c->state.kv, same);
+    c->has_logits = false;
+}
+static void llm__drop_input(llm_ctx *c) {
+    llm__notes_cut(c, c->notes_settled);
+    c->base.n = c->base_settled;
+    c->raw.n = 0;
+    c->fresh = false;
+}
+// Evaluates the waiting input; *before, to be freed from c->aside, is what the past was. On failure the input is dropped, and the past is
+// that again.
+static llm_result llm__begin_answer(llm_ctx *c, llm__tokens *before) {
     const llm__heap *h = &c->aside;
-    llm__tokens made = LLM__ZERO, target = LLM__ZERO, before = LLM__ZERO;
+    llm__tokens made = LLM__ZERO, target = LLM__ZERO;
     llm_result r = llm__target(c, &made);
     llm__stats_reset(c);
     if (r == LLM_OK && made.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
     if (r == LLM_OK && made.n > c->n_ctx) r = llm__fail_full(c, made.n);
-    if (r == LLM_OK && (!llm__tokens_copy(h, &target, &made) || !llm__tokens_copy(h, &before, &c->past)
+    if (r == LLM_OK && (!llm__tokens_copy(h, before, &c->past) || !llm__tokens_copy(h, &target, &made)
                         || !llm__tokens_reserve(&c->heap, &c->base, made.n)))
         r = llm__no_memory_for_text(c);
     llm__free(&c->work, made.v);
     if (r == LLM_OK) {
         r = llm__become(c, &target);
-        if (r != LLM_OK && r != LLM_CANCELLED) {                    // the past held `before` once: there is room
-            const size_t same = LLM__MIN(c->n_cached, llm__common_prefix(&before, &c->past));
-            if (before.n) memcpy(c->past.v, before.v, before.n * sizeof *before.v);
-            c->past.n = before.n;
-            c->n_cached = llm__kv_resume_at(&c->state.kv, same);
-            c->n_seen = before.n;
-            c->has_logits = false;
-        }
+        if (r != LLM_OK && r != LLM_CANCELLED) llm__past_back(c, before);
     }
-    llm__free(h, before.v);
     llm__free(h, target.v);
-    if (r == LLM_CANCELLED) return r;
-    c->fresh = false;
-    if (r != LLM_OK) {
-        llm__notes_cut(c, c->notes_settled);
-        c->base.n = c->base_settled;
+    if (r == LLM_OK) c->fresh = false;
+    else if (r != LLM_CANCELLED) llm__drop_input(c);
+    return r;
+}
+// The input is there to stay. Fed text is not rendered again: what stands before the answer is raw tokens then, for which there is room.
+static void llm__settle_input(llm_ctx *c) {
+    if (c->raw.n) {
+        memcpy(c->base.v, c->past.v, c->answer_begin * sizeof *c->base.v);
+        c->base.n = c->answer_begin;
+        llm__notes_cut(c, 0);
         c->raw.n = 0;
-        return r;
     }
-    if (c->raw.n) llm__all_raw(c);                                  // fed text is not rendered again
     c->base_settled = c->base.n;
     c->notes_settled = c->n_notes;
-    return LLM_OK;
 }
 
 static void llm__open_answer(llm_ctx *c) {
@@ -17851,13 +17860,9 @@ static llm_result llm__cut_piece(llm_ctx *c) {
     return LLM_OK;
 }
 
-static llm_result llm__next_piece(llm_ctx *c) {
+static llm_result llm__go_on_answering(llm_ctx *c) {
     llm_result r = LLM_OK;
-    c->piece.n = 0;
-    if (c->fresh) {
-        r = llm__begin_answer(c);
-        if (r == LLM_OK) llm__open_answer(c);
-    } else if (!c->answering && c->why == LLM_STOP_NONE) {          // going on from tokens that were evaluated
+    if (!c->answering && c->why == LLM_STOP_NONE) {                 // going on from tokens that were evaluated
         if (c->past.n == 0)
             return c->refused ? c->error.code
                               : llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: call llm_say or llm_feed first");
@@ -17877,6 +17882,37 @@ static llm_result llm__next_piece(llm_ctx *c) {
         else if (c->past.n >= c->n_ctx) c->ended = LLM_STOP_CONTEXT;
         else r = llm__one_token(c);
     }
+    return r;
+}
+// What fails, but for a cancel, leaves the past as it was, though some tokens may have been sampled in between.
+static llm_result llm__next_piece(llm_ctx *c) {
+    const llm__mark mark = llm__mark_of(c);
+    llm__tokens before = LLM__ZERO;
+    size_t past;
+    bool begun = false;
+    llm_result r = LLM_OK;
+    c->piece.n = 0;
+    if (c->fresh) {
+        r = llm__begin_answer(c, &before);
+        begun = r == LLM_OK;
+        if (begun) llm__open_answer(c);
+    }
+    past = c->past.n;
+    if (r == LLM_OK) r = llm__go_on_answering(c);
+    if (begun && (r >= 0 || r == LLM_CANCELLED)) {
+        llm__settle_input(c);
+    } else if (begun) {
+        llm__past_back(c, &before);
+        llm__drop_input(c);
+        llm__forget_answer(c);
+    } else if (r < 0 && r != LLM_CANCELLED && c->past.n > past) {
+        llm__back_to(c, &mark);
+        c->past.n = past;
+        c->n_seen = LLM__MIN(c->n_seen, past);
+        c->n_cached = llm__kv_resume_at(&c->state.kv, LLM__MIN(c->n_cached, past));
+        c->has_logits = false;
+    }
+    llm__free(&c->aside, before.v);
     return r;
 }
 LLM__PUBLIC const char *llm_next(llm_ctx *c, size_t *n) {

@@ -793,6 +793,7 @@ static void failure_behind_a_window(void) {
     counter k;
     llm_model *m;
     llm_ctx *c, *fresh;
+    llm__tokens before = LLM__ZERO;
     llm_token next = 9;
     size_t i;
     SECTION("a failure behind a window");
@@ -812,7 +813,8 @@ static void failure_behind_a_window(void) {
         c->base.n = INPUT;
         c->fresh = true;
         k.fail_at = k.calls + 50;                                                   // two pages for each 64 tokens
-        CHECK_EQ(llm__begin_answer(c), LLM_NO_MEMORY);
+        CHECK_EQ(llm__begin_answer(c, &before), LLM_NO_MEMORY);
+        llm__free(&c->aside, before.v);
         k.fail_at = 0;
         CHECK_EQ(llm_past(c), PAST);
         CHECK_EQ(llm_eval(c, &next, 1), LLM_OK);
