@@ -4615,7 +4615,9 @@ static llm_result llm__gguf_u32_value(const llm__gguf_kv *kv, uint64_t i, bool o
     bool huge;
     if (!llm__gguf_integer(kv, i, or_bool, &v, &huge)) return llm__gguf_mismatch(kv, "an integer", e);
     if (v < 0) return llm__fail(e, LLM_BAD_FILE, "key '%v': its value is negative", &kv->key);
-    if (huge || v > UINT32_MAX) return llm__fail(e, LLM_BAD_FILE, "key '%v': its value %U is out of range", &kv->key, (uint64_t)v);
+    if (huge || v > UINT32_MAX)
+        return llm__fail(e, LLM_BAD_FILE, "key '%v': its value %U is out of range", &kv->key,
+                         huge ? llm__le64(kv->value + (size_t)i * 8) : (uint64_t)v);
     *out = (uint32_t)v;
     return LLM_OK;
 }
@@ -4712,7 +4714,12 @@ static llm_result llm__gguf_check_alignment(llm__gguf *g, llm__gguf_shard *s, ll
     s->data_at = (s->data_at + alignment - 1) & ~(uint64_t)(alignment - 1);
     return LLM_OK;
 }
-static llm_result llm__gguf_ragged(const llm__gguf_tensor *t, const char *type, llm_error *e) {
+static llm_result llm__gguf_uncounted(const llm__gguf_tensor *t, llm_error *e) {
+    return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its size is more than can be counted", &t->name);
+}
+// A row that has no number of bytes.
+static llm_result llm__gguf_ragged(const llm__gguf_tensor *t, const char *type, uint32_t block, llm_error *e) {
+    if (t->dims[0] % block == 0) return llm__gguf_uncounted(t, e);
     return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %U weights in a row are not whole blocks of %s", &t->name, t->dims[0], type);
 }
 // Bytes of one row of a type without a card.
@@ -4722,7 +4729,7 @@ static llm_result llm__gguf_other_row(const llm__gguf_tensor *t, bool any_type, 
     if (o == end) return llm__fail(e, LLM_BAD_FILE, "tensor '%v': stored type %u does not exist", &t->name, t->gguf_type);
     if (!any_type || !o->bytes)
         return llm__fail(e, LLM_UNSUPPORTED, "tensor '%v': stored type %u (%s) is not supported", &t->name, t->gguf_type, o->name);
-    if (t->dims[0] % o->weights || !llm__mul(t->dims[0] / o->weights, o->bytes, row)) return llm__gguf_ragged(t, o->name, e);
+    if (t->dims[0] % o->weights || !llm__mul(t->dims[0] / o->weights, o->bytes, row)) return llm__gguf_ragged(t, o->name, o->weights, e);
     return LLM_OK;
 }
 static llm_result llm__gguf_check_tensor(llm__gguf_tensor *t, const llm__gguf *g, bool any_type, llm_error *e) {
@@ -4741,10 +4748,9 @@ static llm_result llm__gguf_check_tensor(llm__gguf_tensor *t, const llm__gguf *g
         r = llm__gguf_other_row(t, any_type, &row, e);
         if (r != LLM_OK) return r;
     } else if (!llm__row_bytes(t->type, t->dims[0], &row)) {
-        return llm__gguf_ragged(t, llm__types[t->type].name, e);
+        return llm__gguf_ragged(t, llm__types[t->type].name, llm__types[t->type].block_weights, e);
     }
-    if (!llm__mul(row, t->n_weights / t->dims[0], &t->n_bytes))
-        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its size is more than can be counted", &t->name);
+    if (!llm__mul(row, t->n_weights / t->dims[0], &t->n_bytes)) return llm__gguf_uncounted(t, e);
     if (t->offset % g->alignment)
         return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its offset %U is not a multiple of the alignment %U", &t->name, t->offset,
                          g->alignment);
