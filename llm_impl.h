@@ -15900,17 +15900,21 @@ static llm_result llm__plan_read_key_biases(llm__net *net, const llm__gguf *g, c
     for (i = 0; i < net->n_layer && r == LLM_OK; i++) {
         const llm__gguf_tensor *t;
         llm__mat wk = net->layers[i].wk;
+        size_t at = 0;
         uint8_t *bytes;
         float *floats;
-        llm__format(name, sizeof name, "blk.%u.attn_k.bias", i);
+        if (!wk.bias) continue;
+        llm__format(name, sizeof name, "blk.%u.attn_qkv.weight", i);
+        if (llm__gguf_tensor_find(g, llm__str_of(name))) at = net->layers[i].wq.rows;                // one bias for all three
+        llm__format(name, sizeof name, at ? "blk.%u.attn_qkv.bias" : "blk.%u.attn_k.bias", i);
         t = llm__gguf_tensor_find(g, llm__str_of(name));
-        if (!t || !wk.bias) continue;
+        if (!t) continue;
         bytes = (uint8_t *)llm__alloc_bytes(heap, t->n_bytes);
-        floats = LLM__NEW(heap, float, wk.rows);
+        floats = LLM__NEW(heap, float, t->n_weights);
         r = bytes && floats ? llm__gguf_tensor_bytes(g, t, bytes, e) : llm__fail(e, LLM_NO_MEMORY, "no memory for a bias");
         if (r == LLM_OK) {
-            llm__dequantize_row(t->type, bytes, floats, wk.rows);
-            wk.bias = floats;
+            llm__dequantize_row(t->type, bytes, floats, (size_t)t->n_weights);
+            wk.bias = floats + at;
             net->layers[i].rough_keys = llm__has_rough_keys(&wk);
         }
         llm__free(heap, bytes);

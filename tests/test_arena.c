@@ -776,6 +776,41 @@ static void test_parts(void) {
     }
     for (i = 0; i < 2; i++) free(s[i].bytes);
 }
+// One layer whose queries, keys and values are one matrix, with a bias that keeps the keys of Q8_0 in F16, or does not.
+static void test_fused_biases(void) {
+    enum { E = 32 };
+    static float zeros[3 * E * E], bias[3 * E];
+    static const char *const square[] = { "attn_output", "ffn_gate", "ffn_up", "ffn_down" }, *const norms[] = { "attn_norm", "ffn_norm" };
+    const uint64_t qkv[2] = { E, 3 * E }, plain[2] = { E, E };
+    int i, k;
+    for (i = 0; i < 3; i++) {
+        gguf_writer w;
+        llm_model_desc d;
+        llm_ctx_desc c = sizes(200, 8, LLM_KV_Q8_0);
+        subject s;
+        char name[64];
+        memset(&d, 0, sizeof d);
+        memset(&s, 0, sizeof s);
+        memset(bias, 0, sizeof bias);
+        if (i) bias[i == 1 ? E : 0] = -20.0f;                            // 1: a key's, 2: a query's
+        gw_begin(&w);
+        gw_text(&w, "general.architecture", "llama");
+        gw_u32(&w, "llama.block_count", 1); gw_u32(&w, "llama.context_length", 200); gw_u32(&w, "llama.embedding_length", E);
+        gw_u32(&w, "llama.feed_forward_length", E); gw_u32(&w, "llama.attention.head_count", 1);
+        gw_tensor(&w, "token_embd.weight", 0, 2, plain, zeros, E * E * 4);
+        gw_tensor(&w, "output_norm.weight", 0, 1, plain, zeros, E * 4);
+        gw_tensor(&w, "blk.0.attn_qkv.weight", 0, 2, qkv, zeros, sizeof zeros);
+        gw_tensor(&w, "blk.0.attn_qkv.bias", 0, 1, qkv + 1, bias, sizeof bias);
+        for (k = 0; k < 4; k++) { sprintf(name, "blk.0.%s.weight", square[k]); gw_tensor(&w, name, 0, 2, plain, zeros, E * E * 4); }
+        for (k = 0; k < 2; k++) { sprintf(name, "blk.0.%s.weight", norms[k]); gw_tensor(&w, name, 0, 1, plain, zeros, E * 4); }
+        s.path = "a fused bias";
+        s.bytes = gw_end(&w, &s.n);
+        s.reader.user = &s; s.reader.size = s.n; s.reader.read_at = subject_read_at;
+        check_exact(&s, MEMORY, d, &c, NULL);
+        check_exact(&s, READER, d, &c, NULL);
+        free(s.bytes);
+    }
+}
 static void test_spoken(void) {
     char path[2][TEST_PATH], part[2][TEST_PATH];
     int joined, w;
@@ -822,6 +857,7 @@ int main(void) {
     SECTION("SentencePiece, shards");
     test_spoken();
     test_parts();
+    test_fused_biases();
     SECTION("exact, architectures");
     for (i = 0; i < LLM__COUNT(archs); i++) {
         const char *path = test_fixture(archs[i]);
