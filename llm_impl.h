@@ -17633,7 +17633,8 @@ static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *
         else high = middle - 1;
     }
     *keep = low;
-    *fits = n == c->base_settled;
+    // A stop string left tokens of the answer's text in base, as many perhaps as n, and not those that were sampled.
+    *fits = n == c->base_settled && memcmp(c->base.v, c->past.v, n * sizeof *c->past.v) == 0;
     if (low && r != LLM_NO_MEMORY) {
         r = llm__notes_as_tokens(c, low, &t, &end);
         *fits = r == LLM_OK && n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;

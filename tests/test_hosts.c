@@ -395,6 +395,44 @@ static void hearing_hooks(void) {
             printf("  %s: %lu of %lu calls\n", names[i], (unsigned long)heard.outside[i], (unsigned long)heard.calls[i]);
     free(r.user);
 }
+// An answer of six tokens whose text is three, ended by a stop string: back in the middle of it, what was cut off must stay away.
+static void rewind_behind_a_stop(void) {
+    static const char *const stop[] = { "!" };
+    llm_ctx_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    gguf_writer w;
+    llm_token was[8];
+    size_t n, i, begin = 0;
+    unsigned char *bytes = dense_model(&n, &w);
+    SECTION("a rewind into an answer that a stop string ended");
+    memset(&d, 0, sizeof d);
+    d.max_tokens = 1;
+    m = llm_load_memory(bytes, n, NULL, NULL);
+    c = llm_open(m, &d, NULL);
+    CHECK_EQ(llm_feed(c, "b", 1), LLM_OK);
+    for (i = 0; c && i < 7; i++) {
+        const llm_bias bias = { i == 6 ? 3 + '!' : i % 2 ? 261 : 260, 1e9f };        // a b a b a b !
+        llm_sampling forced;
+        memset(&forced, 0, sizeof forced);
+        forced.bias = &bias; forced.n_bias = 1;
+        CHECK_EQ(llm_set_sampling(c, &forced), LLM_OK);
+        if (i == 6) CHECK_EQ(llm_set_stop(c, stop, 1), LLM_OK);
+        CHECK((llm_next(c, NULL) != NULL) == (i < 6));
+        if (i < 6) CHECK(!llm_next(c, NULL) && llm_why(c) == LLM_STOP_LIMIT);
+        if (!i) begin = llm_past(c) - 1;
+    }
+    if (CHECK(c && llm_why(c) == LLM_STOP_STRING && begin + 3 <= 8)) {
+        CHECK_EQ(llm_rewind(c, begin + 3), LLM_OK);
+        memcpy(was, c->past.v, (begin + 3) * sizeof *was);
+        CHECK_EQ(llm_feed(c, " b", 2), LLM_OK);
+        llm_next(c, NULL);
+        CHECK(llm_past(c) > begin + 3 && memcmp(was, c->past.v, (begin + 3) * sizeof *was) == 0);
+    }
+    llm_close(c);
+    llm_unload(m);
+    free(bytes);
+}
 // What the host's DAZ makes equal to 0 when a context is opened: its sizes must be those that sampling needs.
 static void tiny_sampling(void) {
     static const uint64_t envs[] = { LLM__FP_PLAIN, 0x9fc0 };
@@ -493,6 +531,7 @@ int main(void) {
     tiny_sampling();
     spoiling_callbacks();
     hearing_hooks();
+    rewind_behind_a_stop();
     structs();
     return test_done();
 }
