@@ -1263,24 +1263,29 @@ static uint64_t llm__fp_get(void) { uint32_t v; __asm__ volatile("stmxcsr %0" : 
 static void     llm__fp_set(uint64_t v) { uint32_t w = (uint32_t)v; __asm__ volatile("ldmxcsr %0" : : "m"(w)); }
 #define LLM__FP_PLAIN 0x1f80u
 #elif defined(__i386__) && LLM__GNUC
-// The x87 word stands in the upper half: nearest, 53 bits, masked. SSE, where there is one, in the lower.
+// The x87 word stands in the upper half: nearest, 53 bits, masked; above it the sticky flags. SSE, where there is one, in the lower. An x87
+// keeps its flags apart from its word, and one that we have raised would trap at the host's next instruction if the host's word does not
+// mask it, so the flags change together with the word: as a part of the environment, which is the only way to set them.
 static uint64_t llm__fp_get(void) {
     uint32_t csr = 0;
-    uint16_t word;
+    uint16_t word, status;
 #if defined(__SSE__)
     __asm__ volatile("stmxcsr %0" : "=m"(csr));
 #endif
     __asm__ volatile("fnstcw %0" : "=m"(word));
-    return (uint64_t)word << 32 | csr;
+    __asm__ volatile("fnstsw %0" : "=m"(status));
+    return (uint64_t)(status & 0x3fu) << 48 | (uint64_t)word << 32 | csr;
 }
 static void llm__fp_set(uint64_t v) {
-    uint32_t csr = (uint32_t)v;
-    uint16_t word = (uint16_t)(v >> 32);
+    uint32_t csr = (uint32_t)v, env[7];
 #if defined(__SSE__)
     __asm__ volatile("ldmxcsr %0" : : "m"(csr));
 #endif
     (void)csr;
-    __asm__ volatile("fldcw %0" : : "m"(word));
+    __asm__ volatile("fnstenv %0" : "=m"(env));
+    env[0] = (env[0] & 0xffff0000u) | (uint32_t)(v >> 32 & 0xffffu);
+    env[1] = (env[1] & ~0xffu) | (uint32_t)(v >> 48 & 0x3fu);             // with the stack's fault and the summary cleared
+    __asm__ volatile("fldenv %0" : : "m"(env));
 }
 #if defined(__SSE__)
 #define LLM__FP_PLAIN 0x027f00001f80u
@@ -4268,6 +4273,7 @@ typedef struct llm__gguf_tensor {
 typedef struct llm__gguf_shard {
     llm__os_file file;
     bool has_file, singly;             // singly: the whole did not map, its tensors are mapped one by one
+    bool read;                         // into memory of the allocator, directory and weights
     llm_reader reader;                 // read_at NULL: there is none
     uint64_t size, directory_bytes;    // of the file; of keys and tensor entries, from its first byte on
     uint64_t data_at;                  // where the data section begins
@@ -4625,7 +4631,9 @@ static llm_result llm__gguf_u32_value(const llm__gguf_kv *kv, uint64_t i, bool o
     bool huge;
     if (!llm__gguf_integer(kv, i, or_bool, &v, &huge)) return llm__gguf_mismatch(kv, "an integer", e);
     if (v < 0) return llm__fail(e, LLM_BAD_FILE, "key '%v': its value is negative", &kv->key);
-    if (huge || v > UINT32_MAX) return llm__fail(e, LLM_BAD_FILE, "key '%v': its value %U is out of range", &kv->key, (uint64_t)v);
+    if (huge || v > UINT32_MAX)
+        return llm__fail(e, LLM_BAD_FILE, "key '%v': its value %U is out of range", &kv->key,
+                         huge ? llm__le64(kv->value + (size_t)i * 8) : (uint64_t)v);
     *out = (uint32_t)v;
     return LLM_OK;
 }
@@ -4722,7 +4730,12 @@ static llm_result llm__gguf_check_alignment(llm__gguf *g, llm__gguf_shard *s, ll
     s->data_at = (s->data_at + alignment - 1) & ~(uint64_t)(alignment - 1);
     return LLM_OK;
 }
-static llm_result llm__gguf_ragged(const llm__gguf_tensor *t, const char *type, llm_error *e) {
+static llm_result llm__gguf_uncounted(const llm__gguf_tensor *t, llm_error *e) {
+    return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its size is more than can be counted", &t->name);
+}
+// A row that has no number of bytes.
+static llm_result llm__gguf_ragged(const llm__gguf_tensor *t, const char *type, uint32_t block, llm_error *e) {
+    if (t->dims[0] % block == 0) return llm__gguf_uncounted(t, e);
     return llm__fail(e, LLM_BAD_FILE, "tensor '%v': %U weights in a row are not whole blocks of %s", &t->name, t->dims[0], type);
 }
 // Bytes of one row of a type without a card.
@@ -4732,7 +4745,7 @@ static llm_result llm__gguf_other_row(const llm__gguf_tensor *t, bool any_type, 
     if (o == end) return llm__fail(e, LLM_BAD_FILE, "tensor '%v': stored type %u does not exist", &t->name, t->gguf_type);
     if (!any_type || !o->bytes)
         return llm__fail(e, LLM_UNSUPPORTED, "tensor '%v': stored type %u (%s) is not supported", &t->name, t->gguf_type, o->name);
-    if (t->dims[0] % o->weights || !llm__mul(t->dims[0] / o->weights, o->bytes, row)) return llm__gguf_ragged(t, o->name, e);
+    if (t->dims[0] % o->weights || !llm__mul(t->dims[0] / o->weights, o->bytes, row)) return llm__gguf_ragged(t, o->name, o->weights, e);
     return LLM_OK;
 }
 static llm_result llm__gguf_check_tensor(llm__gguf_tensor *t, const llm__gguf *g, bool any_type, llm_error *e) {
@@ -4751,10 +4764,9 @@ static llm_result llm__gguf_check_tensor(llm__gguf_tensor *t, const llm__gguf *g
         r = llm__gguf_other_row(t, any_type, &row, e);
         if (r != LLM_OK) return r;
     } else if (!llm__row_bytes(t->type, t->dims[0], &row)) {
-        return llm__gguf_ragged(t, llm__types[t->type].name, e);
+        return llm__gguf_ragged(t, llm__types[t->type].name, llm__types[t->type].block_weights, e);
     }
-    if (!llm__mul(row, t->n_weights / t->dims[0], &t->n_bytes))
-        return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its size is more than can be counted", &t->name);
+    if (!llm__mul(row, t->n_weights / t->dims[0], &t->n_bytes)) return llm__gguf_uncounted(t, e);
     if (t->offset % g->alignment)
         return llm__fail(e, LLM_BAD_FILE, "tensor '%v': its offset %U is not a multiple of the alignment %U", &t->name, t->offset,
                          g->alignment);
@@ -4832,7 +4844,7 @@ static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uin
 static llm_result llm__gguf_read_directory(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     llm__heap heap = *g->heap;
     uint64_t here = 0, need = LLM__MIN(s->size, 65536u);
-    if (g->mapping == LLM_MAP && w->o->directory_only) heap.plan = NULL;          // what will be mapped takes none
+    if (!s->read && w->o->directory_only) heap.plan = NULL;                       // what will be mapped takes none
     for (;;) {
         uint8_t *more = (uint8_t *)llm__lengthen(&heap, s->head, here, need);
         llm_result r;
@@ -4894,6 +4906,7 @@ static llm_result llm__gguf_shard_map(llm__gguf *g, llm__gguf_shard *s, const ll
     if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) {
         g->mapping = LLM_READ;
         g->mapping_reason = "the system cannot map it";
+        s->read = true;
         return LLM_OK;
     }
     if (o->directory_only) {
@@ -4923,6 +4936,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
         g->mapping = LLM_READ;
+        s->read = true;
         return LLM_OK;
     }
     if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
@@ -4931,6 +4945,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
 static llm_result llm__gguf_shard_open_reader(llm__gguf_shard *s, const llm_reader *r, llm_error *e) {
     if (!r->read_at) return llm__fail(e, LLM_BAD_ARG, "the reader has no read_at");
     s->reader = *r;
+    s->read = true;
     s->size = r->size;
     if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the reader's file is empty");
     return LLM_OK;
@@ -5109,15 +5124,22 @@ static llm_result llm__gguf_tensor_bytes(const llm__gguf *g, const llm__gguf_ten
     memcpy(dst, s->base + (size_t)(s->data_at + t->offset), (size_t)t->n_bytes);
     return LLM_OK;
 }
-static bool llm__gguf_must_read(const llm__gguf_shard *s) { return !s->base && !s->singly; }
+// Of all tensors, what the allocator holds.
+static uint64_t llm__gguf_bytes_read(const llm__gguf *g) {
+    uint64_t bytes = 0;
+    uint32_t i;
+    for (i = 0; i < g->n_tensors; i++)
+        if (g->shards[g->tensors[i].shard].read) bytes += g->tensors[i].n_bytes;
+    return bytes;
+}
 
 static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     uint64_t i;
     if (w->o->directory_only) {
-        if (g->mapping == LLM_READ) llm__plan_block(g->heap, s->data_end - s->data_begin);
+        if (s->read) llm__plan_block(g->heap, s->data_end - s->data_begin);
         return LLM_OK;
     }
-    if (llm__gguf_must_read(s)) return llm__gguf_read_weights(g, s, w, e);
+    if (s->read) return llm__gguf_read_weights(g, s, w, e);
     if (s->singly) return llm__gguf_map_singly(g, s, e);
     for (i = 0; i < s->n_tensors; i++) {
         llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
@@ -5130,7 +5152,7 @@ static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e)
     bool go_on = !w->o->directory_only;
     llm_result r = LLM_OK;
     for (i = 0; i < g->n_shards && go_on; i++)
-        if (llm__gguf_must_read(&g->shards[i])) w->total += g->shards[i].data_end - g->shards[i].data_begin;
+        if (g->shards[i].read) w->total += g->shards[i].data_end - g->shards[i].data_begin;
     for (i = 0; i < g->n_shards && r == LLM_OK; i++) r = llm__gguf_place_shard(g, &g->shards[i], w, e);
     if (r != LLM_OK || w->total || w->o->directory_only) return r;
     w->total = 10;                                                      // nothing was read: the ten calls take no time, and can cancel
@@ -15231,12 +15253,13 @@ static void llm__kv_of_page(const llm__state *s, uint32_t group, size_t page, ui
         }
     }
 }
-// What the last of the n positions in the cache reads there.
+// What the last of the n positions in the cache reads there. A rewind may end where its window begins in a page that has been given back,
+// because the next position, which begins one later, needs it no more.
 static void llm__kv_of_token(const llm__state *s, size_t n, llm__pieces *l) {
     uint32_t i;
     for (i = 0; i < LLM__KV_GROUPS && n; i++) {
         const llm__kv_group *g = &s->kv.groups[i];
-        const size_t begin = g->window && n > g->window ? n - g->window : 0;
+        const size_t seen = g->window && n > g->window ? n - g->window : 0, begin = LLM__MAX(seen, (size_t)g->first * LLM__PAGE);
         size_t page;
         for (page = begin / LLM__PAGE; g->page_bytes && page * LLM__PAGE < n; page++)
             llm__kv_of_page(s, i, page, (uint32_t)(LLM__MAX(begin, page * LLM__PAGE) - page * LLM__PAGE),
@@ -15870,17 +15893,21 @@ static llm_result llm__plan_read_key_biases(llm__net *net, const llm__gguf *g, c
     for (i = 0; i < net->n_layer && r == LLM_OK; i++) {
         const llm__gguf_tensor *t;
         llm__mat wk = net->layers[i].wk;
+        size_t at = 0;
         uint8_t *bytes;
         float *floats;
-        llm__format(name, sizeof name, "blk.%u.attn_k.bias", i);
+        if (!wk.bias) continue;
+        llm__format(name, sizeof name, "blk.%u.attn_qkv.weight", i);
+        if (llm__gguf_tensor_find(g, llm__str_of(name))) at = net->layers[i].wq.rows;                // one bias for all three
+        llm__format(name, sizeof name, at ? "blk.%u.attn_qkv.bias" : "blk.%u.attn_k.bias", i);
         t = llm__gguf_tensor_find(g, llm__str_of(name));
-        if (!t || !wk.bias) continue;
+        if (!t) continue;
         bytes = (uint8_t *)llm__alloc_bytes(heap, t->n_bytes);
-        floats = LLM__NEW(heap, float, wk.rows);
+        floats = LLM__NEW(heap, float, t->n_weights);
         r = bytes && floats ? llm__gguf_tensor_bytes(g, t, bytes, e) : llm__fail(e, LLM_NO_MEMORY, "no memory for a bias");
         if (r == LLM_OK) {
-            llm__dequantize_row(t->type, bytes, floats, wk.rows);
-            wk.bias = floats;
+            llm__dequantize_row(t->type, bytes, floats, (size_t)t->n_weights);
+            wk.bias = floats + at;
             net->layers[i].rough_keys = llm__has_rough_keys(&wk);
         }
         llm__free(heap, bytes);
@@ -15938,13 +15965,15 @@ static void llm__plan_verdict(llm_plan_info *p) {
 // The largest context that fits what is free. A short one has smaller scratch as well.
 static uint32_t llm__plan_n_ctx(const llm_plan_info *p, llm__state *s, uint32_t n_batch) {
     const uint64_t rest = p->weights_mapped + p->weights_read + p->model_bytes;
+    uint64_t all;
     uint32_t low = 0, high = p->n_ctx_train;
     if (!p->mem_available) return high;
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
         s->n_batch = LLM__MIN(n_batch, middle);
         s->n_ctx = middle;
-        if (llm__state_layout(s, NULL) && rest + s->scratch_bytes + llm__kv_bytes_for(&s->kv, middle, s->n_batch) <= p->mem_available)
+        if (llm__state_layout(s, NULL) && llm__add(rest + s->scratch_bytes, llm__kv_bytes_for(&s->kv, middle, s->n_batch), &all)
+            && all <= p->mem_available)
             low = middle;
         else
             high = middle - 1;
@@ -15963,7 +15992,7 @@ static llm_result llm__plan_sizes(llm_plan_info *p, uint32_t n_batch, llm__state
     p->n_ctx_fits = llm__plan_n_ctx(p, s, n_batch);
     if (p->gb_s > 0.0 && p->bytes_per_token) {
         p->tok_s_high = p->gb_s * 1e9 / (double)p->bytes_per_token;
-        p->tok_s_low = p->gb_s * 0.5e9 / (double)(p->bytes_per_token + p->kv_bytes);
+        p->tok_s_low = p->gb_s * 0.5e9 / ((double)p->bytes_per_token + (double)p->kv_bytes);      // the sum may wrap
     }
     return LLM_OK;
 }
@@ -16254,8 +16283,16 @@ static void llm__model_free(llm_model *m) {
     llm__free(&heap, m->tensor_names);
     llm__free(&heap, m);
 }
+static void llm__model_release(llm_model *m) {
+    if (llm__atomic_add(&m->refs, (uint32_t)-1) == 1) llm__model_free(m);
+}
+// Here as everywhere: the allocator, the log and the clock are hooks too, and are called in the library's environment.
 LLM__PUBLIC void llm_unload(llm_model *model) {
-    if (model && llm__atomic_add(&model->refs, (uint32_t)-1) == 1) llm__model_free(model);
+    llm__fpenv fp;
+    if (!model) return;
+    fp = llm__fp_enter();
+    llm__model_release(model);
+    llm__fp_leave(fp);
 }
 
 static llm_result llm__check_desc(const llm_model_desc *d, llm_error *e) {
@@ -16372,14 +16409,13 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     return LLM_OK;
 }
 
-static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
+static llm_model *llm__load_by(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
     llm_model_desc d = LLM__ZERO;
     llm__heap heap = LLM__ZERO;
     llm_model *m;
     llm__gguf_options o = LLM__ZERO;
     llm__memory memory;
     llm_result r;
-    llm__fpenv fp;
     uint64_t start;
     if (desc) d = *desc;
     llm__ok(err);
@@ -16389,7 +16425,6 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     if (!m) return NULL;
     o.heap = &m->heap; o.progress = &m->progress;
     start = llm__now(m);
-    fp = llm__fp_enter();
     llm__memory_look(&memory);
     m->free_bytes = memory.available;
     m->from_path = src->path != NULL;
@@ -16401,7 +16436,6 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
         r = llm__fail(err, LLM_CANCELLED, "the load was cancelled by the progress callback");
     m->load_ms = llm__ms_since(m, start);
     m->bind_ms = m->load_ms - m->gguf.open_ms - m->gguf.parse_ms - m->vocab_ms;
-    llm__fp_leave(fp);
     if (r != LLM_OK) {
         llm__log(&m->log, LLM__LOG_ERROR, "load failed: %s", err ? err->text : llm_result_text(r));
         llm__model_free(m);
@@ -16414,6 +16448,12 @@ static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, 
     llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer,
              llm__isa_name(m->kernels.isa));
     llm__ok(err);
+    return m;
+}
+static llm_model *llm__load(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
+    const llm__fpenv fp = llm__fp_enter();                          // its sentences have figures in them, too
+    llm_model *m = llm__load_by(src, desc, err);
+    llm__fp_leave(fp);
     return m;
 }
 LLM__PUBLIC llm_model *llm_load(const char *path_utf8, const llm_model_desc *desc, llm_error *err) {
@@ -16566,6 +16606,7 @@ LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) {
 LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
                                    char *buf, size_t cap, llm_error *err) {
     llm__chat chat;
+    llm__fpenv fp;
     uint64_t mark;
     llm__prompt p;
     size_t length = LLM_FAILED;
@@ -16574,6 +16615,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
         llm__fail(err, LLM_BAD_ARG, "llm_render_chat: the model, the messages or the buffer is NULL");
         return LLM_FAILED;
     }
+    fp = llm__fp_enter();
     mark = llm__heap_mark(&m->heap);
     memset(&p, 0, sizeof p);
     if (llm__chat_pick(&chat, jinja, &m->gguf, &m->vocab, err) == LLM_OK
@@ -16584,6 +16626,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
     }
     llm__prompt_free(&p, &m->heap);
     llm__heap_back_to(&m->heap, mark);
+    llm__fp_leave(fp);
     return length;
 }
 #else
@@ -16830,10 +16873,14 @@ static void llm__ctx_free(llm_ctx *c) {
     c->state.heap = h;
     llm__state_free(&c->state);
     llm__free(h, c);
-    llm_unload(model);
+    llm__model_release(model);
 }
 LLM__PUBLIC void llm_close(llm_ctx *ctx) {
-    if (ctx) llm__ctx_free(ctx);
+    llm__fpenv fp;
+    if (!ctx) return;
+    fp = llm__fp_enter();
+    llm__ctx_free(ctx);
+    llm__fp_leave(fp);
 }
 
 // Picks the rendering. A template that was asked for must be understood; without one of its own, a model still opens for tokens and
@@ -16983,10 +17030,10 @@ LLM__PUBLIC llm_ctx *llm_open(llm_model *m, const llm_ctx_desc *desc, llm_error 
     c->major_seen = c->watch.begin.major_faults;
     llm__facts_of_ctx(c);
     llm__publish(c);
-    llm__fp_leave(fp);
     if (c->n_ctx > m->net.n_ctx_train)
         llm__log(&m->log, LLM__LOG_WARNING, "n_ctx is %u and the model was trained for %u positions: beyond them it answers nonsense",
                  c->n_ctx, m->net.n_ctx_train);
+    llm__fp_leave(fp);
     return c;
 }
 
@@ -17009,8 +17056,8 @@ static llm_result llm__plan_build(llm_model *m, const llm__source *src, const ll
     if (r == LLM_OK && wish->kv_type == LLM_KV_Q8_0) r = llm__plan_read_key_biases(&m->net, &m->gguf, &aside, e);
     if (r != LLM_OK) return r;
     now = *bytes;
-    for (i = 0; i < m->gguf.n_shards && m->gguf.mapping == LLM_MAP; i++)        // a mapped model has no copy of its directory
-        now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
+    for (i = 0; i < m->gguf.n_shards; i++)                          // what is mapped has no copy of its directory
+        if (!m->gguf.shards[i].read) now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
     *bytes = now;
     *c = llm__ctx_make(m, wish, e);
     return *c ? LLM_OK : e->code;
@@ -17024,8 +17071,8 @@ static llm_result llm__plan_fill(llm_plan_info *p, llm_model *m, llm_ctx *c, con
     p->mapping = m->gguf.mapping;
     p->file_bytes = m->gguf.file_bytes;
     p->weight_bytes = m->gguf.weight_bytes;
-    p->weights_mapped = m->gguf.mapping == LLM_MAP && !src->data ? m->gguf.weight_bytes : 0;
-    p->weights_read = m->gguf.mapping == LLM_READ ? m->gguf.weight_bytes : 0;
+    p->weights_read = llm__gguf_bytes_read(&m->gguf);
+    p->weights_mapped = src->data ? 0 : m->gguf.weight_bytes - p->weights_read;
     p->file_fingerprint = m->gguf.fingerprint;
     p->file_system = m->gguf.file_system;
     p->n_ctx = c->n_ctx;
@@ -17059,7 +17106,7 @@ static llm_result llm__plan_open(llm_plan_info *p, const llm__source *src, const
     m->heap.n_bytes = NULL;
     if (r == LLM_OK) r = llm__plan_fill(p, m, c, src, d, llm__wished_batch(wish), e);
     if (c) llm__ctx_free(c);
-    llm_unload(m);
+    llm__model_release(m);
     llm__heap_back_to(&heap, mark);
     return r;
 }
@@ -17587,7 +17634,8 @@ static llm_result llm__messages_until(llm_ctx *c, size_t n, size_t *keep, bool *
         else high = middle - 1;
     }
     *keep = low;
-    *fits = n == c->base_settled;
+    // A stop string left tokens of the answer's text in base, as many perhaps as n, and not those that were sampled.
+    *fits = n == c->base_settled && memcmp(c->base.v, c->past.v, n * sizeof *c->past.v) == 0;
     if (low && r != LLM_NO_MEMORY) {
         r = llm__notes_as_tokens(c, low, &t, &end);
         *fits = r == LLM_OK && n <= t.n && memcmp(t.v, c->past.v, n * sizeof *t.v) == 0;
@@ -17724,7 +17772,7 @@ static llm_result llm__evaluate_input(llm_ctx *c, llm__tokens *before) {
     llm__stats_reset(c);
     if (r == LLM_OK && made.n == 0) r = llm__fail(&c->error, LLM_BAD_STATE, "there is nothing to answer: the text is empty");
     if (r == LLM_OK && made.n > c->n_ctx) r = llm__fail_full(c, made.n);
-    if (r == LLM_OK && (!llm__tokens_copy(&c->aside, &target, &made) || !llm__tokens_copy(&c->aside, before, &c->past)
+    if (r == LLM_OK && (!llm__tokens_copy(&c->aside, before, &c->past) || !llm__tokens_copy(&c->aside, &target, &made)
                         || !llm__tokens_reserve(&c->heap, &c->base, made.n)))
         r = llm__no_memory_for_text(c);
     llm__free(&c->work, made.v);

@@ -5,10 +5,12 @@
 #include "llm.h"
 #include "test.h"
 #include "golden.h"
+#include "gguf_writer.h"
 #include "hostile.h"
+#include "vocabulary_models.h"
 
 static const char tiny[] = "examples/tiny/tiny.gguf";
-static const char window_model[] = "tests/data/gemma3-dense.gguf";
+static const char windows_path[] = "tests/data/gemma3-dense.gguf";
 static const char question[] = "Tell me a story about a fox.";
 static const char second[] = "Now one about a small boat.";
 static unsigned char *tiny_bytes;
@@ -74,7 +76,7 @@ static int with_answer(state *s) {
 }
 static int with_windows(state *s) {
     fresh(s);
-    s->m = llm_load(window_model, &s->md, &s->e);
+    s->m = llm_load(windows_path, &s->md, &s->e);
     s->c = llm_open(s->m, NULL, &s->e);
     return s->c != NULL;
 }
@@ -447,6 +449,77 @@ static void a_refused_next(int (*prepared)(state *s), int feed) {
     CHECK(refused_first > 3 && k < 1000);
 }
 
+// One llm_next evaluates many tokens where a stop string holds their text back. Refused in the middle of them, the past is what it was
+// before the call, and what was waiting is dropped.
+enum { SAY, FEED, TOKENS };
+static unsigned char *held_bytes;
+static size_t held_n;
+static int with_held_text(state *s) {
+    static const char *const stop[] = { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab" };
+    static const llm_bias bias = { 260, 1e9f };                          // "a", whatever the model thinks
+    llm_ctx_desc d;
+    fresh(s);
+    memset(&d, 0, sizeof d);
+    d.n_ctx = 700;
+    d.max_tokens = 60;
+    d.chat_template = "plain";
+    d.stop = stop; d.n_stop = 1;
+    d.sampling.bias = &bias; d.sampling.n_bias = 1;
+    s->m = llm_load_memory(held_bytes, held_n, &s->md, &s->e);
+    s->c = llm_open(s->m, &d, &s->e);
+    if (!s->c || llm_say(s->c, "user", "b a") != LLM_OK || !llm_next(s->c, NULL)) return 0;
+    while (llm_next(s->c, NULL)) { }
+    return next_result(s) == LLM_OK;
+}
+static llm_result more_input(state *s, int how) {
+    static const llm_token t[40] = { 5, 9, 30 };
+    llm_result r = how == SAY ? llm_say(s->c, "user", "b b b") : how == FEED ? llm_feed(s->c, " b b b", 6) : llm_eval(s->c, t, 40);
+    size_t n = llm_past(s->c);
+    take_up(s, &n, sizeof n);
+    return r;
+}
+static void next_amid_tokens(void) {
+    gguf_writer w;
+    int how;
+    SECTION("a refused llm_next");
+    held_bytes = dense_model(&held_n, &w);
+    for (how = SAY; how <= TOKENS; how++) {
+        uint64_t want = 0;
+        long k;
+        int refused = 0;
+        for (k = 0; k < 1000; k++) {                                     // 0: nothing is refused
+            state s;
+            size_t past;
+            const char *piece;
+            if (!CHECK(with_held_text(&s) && more_input(&s, how) == LLM_OK)) { close_state(&s); break; }
+            past = llm_past(s.c);
+            s.l.fail_at = k ? s.l.calls + k : 0;
+            piece = llm_next(s.c, NULL);
+            if (k && piece) { close_state(&s); break; }
+            s.l.fail_at = 0;
+            if (k) {
+                refused++;
+                CHECK_EQ(next_result(&s), LLM_NO_MEMORY);
+                if (!CHECK(llm_past(s.c) == past))
+                    printf("  %d, request %ld: %d tokens, %d before\n", how, k, (int)llm_past(s.c), (int)past);
+                s.digest = 0xcbf29ce484222325u;
+                if (how == TOKENS) CHECK(llm_rewind(s.c, past - 40) == LLM_OK);
+                CHECK_EQ(more_input(&s, how), LLM_OK);
+                piece = llm_next(s.c, NULL);
+            }
+            if (CHECK(piece != NULL)) take_up(&s, piece, strlen(piece));
+            take_up_pieces(&s, 100);
+            past = llm_past(s.c);
+            take_up(&s, &past, sizeof past);
+            if (!k) want = s.digest;
+            if (!CHECK(s.digest == want)) printf("  %d, request %ld\n", how, k);
+            close_state(&s);
+        }
+        CHECK(refused > (how == TOKENS ? 0 : 2));
+    }
+    free(held_bytes);
+}
+
 //------------------------------------------------------------------------------------------------------------------------------
 // Memory that stays away from the k-th request on: what is open can be closed, and works again when memory is back.
 
@@ -527,6 +600,7 @@ int main(void) {
     a_refused_next(with_context, 1);
     a_refused_next(with_answer, 0);
     a_refused_next(with_answer, 1);
+    next_amid_tokens();
     gone_for_good();
     budgets();
     free(tiny_bytes);

@@ -1505,6 +1505,35 @@ static void probed_bytes(void) {
     }
 }
 
+// Back to where the last position's window begins in a page that has been given back, and the next one's does not.
+static void probed_after_rewind(void) {
+    llm_ctx_desc cd;
+    llm_error e;
+    llm_model *m = llm_load("tests/data/gemma3-dense.gguf", NULL, &e);
+    const llm__kv_group *g = NULL;
+    llm_ctx *c;
+    uint32_t i, most = 0;
+    SECTION("the probe after a rewind to the edge of what a window keeps");
+    memset(&cd, 0, sizeof cd);
+    cd.n_ctx = 4096;
+    c = open_ctx(m, &cd);
+    if (!CHECK(c != NULL)) { llm_unload(m); return; }
+    for (i = 0; i < LLM__KV_GROUPS; i++)
+        if (c->state.kv.groups[i].window) g = &c->state.kv.groups[i];
+    if (CHECK(g != NULL)) most = g->window + LLM__SPAN + 200;
+    while (llm_past(c) < most) CHECK_EQ(llm_eval(c, reference.tokens, N_TOK), LLM_OK);
+    if (g) {
+        const size_t edge = (size_t)g->first * LLM__PAGE + g->window - 1;
+        CHECK(g->first > 0 && !g->pages[g->first - 1] && edge < llm_past(c));
+        CHECK_EQ(llm_rewind(c, edge), LLM_OK);
+        CHECK_EQ(c->n_cached, edge);
+    }
+    CHECK_EQ(llm_probe(c, 1, NULL), LLM_OK);
+    CHECK_EQ(llm_eval(c, reference.tokens, 1), LLM_OK);
+    llm_close(c);
+    llm_unload(m);
+}
+
 // Every byte of every matrix, once in a pass, each stream ascending; of an embedding table one row, of experts as many as are used.
 enum { MOST_READ = 1 << 22 };
 static struct { const unsigned char *file; size_t n; unsigned char count[MOST_READ]; uint64_t elsewhere; } touched;
@@ -2707,6 +2736,7 @@ int main(void) {
     clock_and_log();
     probing();
     probed_bytes();
+    probed_after_rewind();
     probed_places();
     stopped_clock();
     routes();

@@ -733,6 +733,84 @@ static unsigned char *spoken(int joined, uint32_t shard, uint32_t n_shards, size
     free(whole);
     return made;
 }
+// The first shard in memory, the second one through a reader: the arena must hold that one, and only that one.
+static void test_parts(void) {
+    static const llm_kv_type kv[] = { LLM_KV_F16, LLM_KV_Q8_0 };
+    int i, less;
+    subject s[2];
+    memset(s, 0, sizeof s);
+    for (i = 0; i < 2; i++) {
+        s[i].bytes = spoken(0, (uint32_t)i, 2, &s[i].n);
+        s[i].reader.user = &s[i];
+        s[i].reader.size = s[i].n;
+        s[i].reader.read_at = subject_read_at;
+    }
+    for (i = 0; i < 4; i++) {
+        const way w = i % 2 ? READER : MEMORY;
+        llm_model_desc d;
+        llm_ctx_desc c = sizes(100, 8, kv[i / 2]);
+        llm_plan_info p;
+        llm_error e;
+        uint64_t second = 0;
+        memset(&d, 0, sizeof d);
+        d.n_threads = 1;
+        d.parts = &s[1].reader; d.n_parts = 1;
+        if (!CHECK(subject_plan(&s[0], w, d, &c, &p, &e) == LLM_OK)) break;
+        for (less = 0; less < 2; less++) {
+            field f = field_make((size_t)p.arena_bytes - (size_t)less);
+            llm_model *m;
+            llm_ctx *ctx;
+            d.allocator = llm_arena(f.at, f.bytes);
+            m = subject_load(&s[0], w, d, &e);
+            ctx = llm_open(m, &c, &e);
+            if (!CHECK(less ? !ctx && e.code == LLM_NO_MEMORY : ctx != NULL)) printf("  way %d, %d less: %s\n", (int)w, less, e.text);
+            if (ctx) {
+                uint32_t t;
+                for (t = 0; t < m->gguf.n_tensors; t++) second += m->gguf.tensors[t].shard ? m->gguf.tensors[t].n_bytes : 0;
+            }
+            llm_close(ctx);
+            llm_unload(m);
+            field_free(&f);
+        }
+        CHECK(p.weights_mapped == 0 && second > 0 && p.weights_read == (w == READER ? p.weight_bytes : second));
+    }
+    for (i = 0; i < 2; i++) free(s[i].bytes);
+}
+// One layer whose queries, keys and values are one matrix, with a bias that keeps the keys of Q8_0 in F16, or does not.
+static void test_fused_biases(void) {
+    enum { E = 32 };
+    static float zeros[3 * E * E], bias[3 * E];
+    static const char *const square[] = { "attn_output", "ffn_gate", "ffn_up", "ffn_down" }, *const norms[] = { "attn_norm", "ffn_norm" };
+    const uint64_t qkv[2] = { E, 3 * E }, plain[2] = { E, E };
+    int i, k;
+    for (i = 0; i < 3; i++) {
+        gguf_writer w;
+        llm_model_desc d;
+        llm_ctx_desc c = sizes(200, 8, LLM_KV_Q8_0);
+        subject s;
+        char name[64];
+        memset(&d, 0, sizeof d);
+        memset(&s, 0, sizeof s);
+        memset(bias, 0, sizeof bias);
+        if (i) bias[i == 1 ? E : 0] = -20.0f;                            // 1: a key's, 2: a query's
+        gw_begin(&w);
+        gw_text(&w, "general.architecture", "llama");
+        gw_u32(&w, "llama.block_count", 1); gw_u32(&w, "llama.context_length", 200); gw_u32(&w, "llama.embedding_length", E);
+        gw_u32(&w, "llama.feed_forward_length", E); gw_u32(&w, "llama.attention.head_count", 1);
+        gw_tensor(&w, "token_embd.weight", 0, 2, plain, zeros, E * E * 4);
+        gw_tensor(&w, "output_norm.weight", 0, 1, plain, zeros, E * 4);
+        gw_tensor(&w, "blk.0.attn_qkv.weight", 0, 2, qkv, zeros, sizeof zeros);
+        gw_tensor(&w, "blk.0.attn_qkv.bias", 0, 1, qkv + 1, bias, sizeof bias);
+        for (k = 0; k < 4; k++) { sprintf(name, "blk.0.%s.weight", square[k]); gw_tensor(&w, name, 0, 2, plain, zeros, E * E * 4); }
+        for (k = 0; k < 2; k++) { sprintf(name, "blk.0.%s.weight", norms[k]); gw_tensor(&w, name, 0, 1, plain, zeros, E * 4); }
+        s.path = "a fused bias";
+        s.bytes = gw_end(&w, &s.n);
+        s.reader.user = &s; s.reader.size = s.n; s.reader.read_at = subject_read_at;
+        check_exact(&s, MEMORY, d, &c, NULL);
+        check_exact(&s, READER, d, &c, NULL);
+        free(s.bytes);
+    }
+}
 static void test_spoken(void) {
     char path[2][TEST_PATH], part[2][TEST_PATH];
     int joined, w;
@@ -778,6 +856,8 @@ int main(void) {
     test_long_directory();
     SECTION("SentencePiece, shards");
     test_spoken();
+    test_parts();
+    test_fused_biases();
     SECTION("exact, architectures");
     for (i = 0; i < LLM__COUNT(archs); i++) {
         const char *path = test_fixture(archs[i]);

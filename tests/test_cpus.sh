@@ -81,7 +81,7 @@ if build test_bits i386 i686-linux-gnu-gcc $sse; then
     "$program" --isas > /dev/null 2>&1 || { native=qemu-i386; emulator qemu-i386; }
     same "i386" "$native" $few
     if has qemu-i386; then same "i386 n270" "qemu-i386 -cpu n270" $one; fi
-    suites i386 "$native" i686-linux-gnu-gcc "$sse" $(of test_gguf test_large)
+    suites i386 "$native" i686-linux-gnu-gcc "$sse" $(of test_platform test_gguf test_large)
     if build test_bits x87 i686-linux-gnu-gcc; then
         $native "$program" --hashes --set $one > "$dir/x87.txt" 2>&1
         check "x87 answers" [ $? -eq 0 ]

@@ -423,6 +423,8 @@ static void test_address_space(void) {
 // What passes 64 bits is told as all of them, and fits nowhere.
 static void test_vast_contexts(void) {
     static llm__kv kv;
+    static llm__net net;
+    static llm__state s;
     llm_plan_info p;
     SECTION("contexts that nobody can count");
     memset(&kv, 0, sizeof kv);
@@ -438,6 +440,22 @@ static void test_vast_contexts(void) {
     p.mem_limit_by = "a wall";
     llm__plan_verdict(&p);
     CHECK(p.total_bytes == UINT64_MAX && p.verdict == LLM_DOES_NOT_FIT);
+    memset(&net, 0, sizeof net);
+    memset(&s, 0, sizeof s);
+    net.n_embd = net.n_head = net.n_head_kv = net.dim_k = net.dim_v = net.n_rot = net.n_vocab = net.n_ff = 1;
+    s.net = &net;
+    s.n_workers = s.n_batch = 1;
+    s.n_ctx = 0x7fffffff;
+    s.kv.groups[0].page_bytes = (uint64_t)1 << 40;                        // 2^24 pages are too many already
+    p.n_ctx_train = p.n_ctx = s.n_ctx;
+    p.n_batch = 1;
+    p.mem_available = p.mem_limit = ((uint64_t)1 << 42) + (1u << 20);
+    p.gb_s = 1;
+    p.bytes_per_token = 1000;
+    CHECK_EQ(llm__plan_sizes(&p, 1, &s, NULL), LLM_OK);
+    CHECK(p.kv_bytes == UINT64_MAX && p.verdict == LLM_DOES_NOT_FIT);
+    CHECK_EQ(p.n_ctx_fits, 4 * LLM__PAGE);
+    CHECK(p.tok_s_high == 1e6 && p.tok_s_low < 1e-9);
 }
 // Verdicts from figures: the limits as they are told, at the edge and a byte beyond it.
 static void test_plan_verdicts(void) {
@@ -717,15 +735,21 @@ static void test_hot(void) {
 }
 
 // A host may trap every rounding: nothing here may compute in its floating-point environment.
+static void hear_figures(void *user, int level, const char *text) {
+    (void)level;
+    *(int *)user += strstr(text, "of memory is free") != NULL;
+}
 static void test_hostile_fp(void) {
 #if LLM__X64 && LLM__GNUC
     static char report[8192];
     llm_plan_info plan;
+    llm_model_desc d;
     llm_finding found[4];
     llm_error e;
     llm_model *m;
     llm_ctx *ctx;
     size_t n, k;
+    int figures = 0;
     llm__fpenv before = llm__fp_get();
     SECTION("plan, findings and report under a host that traps inexact results");
     memset(&plan, 0, sizeof plan);
@@ -744,6 +768,15 @@ static void test_hostile_fp(void) {
     CHECK(ctx != NULL && plan.verdict == LLM_FITS && n == UNOPTIMIZED && k < 4 && strstr(report, "23.7 %"));
     llm_close(ctx);
     llm_unload(m);
+    memset(&d, 0, sizeof d);                                           // too little is free: the log says how much
+    d.force = 1;
+    d.logger.log_fn = hear_figures; d.logger.user = &figures;
+    tree_file("/proc/meminfo", "MemTotal: 16000 kB\nMemFree: 17 kB\nMemAvailable: 17 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
+    llm__fp_set(0);
+    m = llm_load("examples/tiny/tiny.gguf", &d, &e);
+    llm_unload(m);
+    llm__fp_set(before);
+    CHECK(m && figures == 1);
     tree_end();
 #endif
 }

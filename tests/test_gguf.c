@@ -378,7 +378,7 @@ static void test_numbers_as_text(void) {
 
 static void test_sizes(void) {
     static const uint64_t wrap4m[3] = { 1024, 1024, ((uint64_t)1 << 42) + 1 }, wrap0[2] = { (uint64_t)1 << 32, (uint64_t)1 << 32 };
-    static const uint64_t half[1] = { (uint64_t)1 << 61 }, five[5] = { 1, 1, 1, 1, 1 }, odd[1] = { 40 };
+    static const uint64_t half[1] = { (uint64_t)1 << 61 }, wide[1] = { (uint64_t)1 << 63 }, five[5] = { 1, 1, 1, 1, 1 }, odd[1] = { 40 };
     gguf_writer w;
     unsigned char *bytes;
     size_t n;
@@ -391,6 +391,10 @@ static void test_sizes(void) {
     bytes = gw_end(&w, &n);
     gw_patch(bytes, gw_value(bytes, n, "two") + 16, (uint64_t)1 << 63, 8);
     EXPECT(LLM_BAD_FILE, "'two'", "offset"); free(bytes);
+    small_begin(&w); gw_tensor(&w, "wide", 0, 1, wide, pattern, 64); bytes = gw_end(&w, &n);
+    EXPECT(LLM_BAD_FILE, "'wide'", "its size is more than can be counted"); free(bytes);
+    gw_begin(&w); gw_scalar(&w, "general.alignment", GW_U64, UINT64_MAX - 5, 8); bytes = gw_end(&w, &n);
+    EXPECT(LLM_BAD_FILE, "general.alignment", "value 18446744073709551610 is out of range"); free(bytes);
     SECTION("FR-005 dimensions and types");
     small_begin(&w); gw_tensor(&w, "five", 0, 5, five, pattern, 64); bytes = gw_end(&w, &n);
     EXPECT(LLM_BAD_FILE, "'five'", "5 dimensions"); free(bytes);

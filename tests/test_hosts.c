@@ -337,6 +337,102 @@ static void spoiling_callbacks(void) {
         free(r.user);
     }
 }
+// Every hook, at every call from the load to the last llm_unload, finds the library's floating-point environment and not the host's.
+static struct { uint64_t calls[6], outside[6]; } heard;
+static void hear(int hook) {
+    heard.calls[hook]++;
+    if ((llm__fp_get() & ~(uint64_t)0x3f) != LLM__FP_PLAIN) heard.outside[hook]++;       // less sticky flags
+}
+static void *hearing_alloc(void *user, size_t n, size_t align) { (void)user; (void)align; hear(0); return malloc(n); }
+static void hearing_free(void *user, void *p, size_t n) { (void)user; (void)n; hear(1); free(p); }
+static void hearing_log(void *user, int level, const char *text) { (void)user; (void)level; (void)text; hear(2); }
+static int hearing_progress(void *user, int stage, float fraction) { (void)user; (void)stage; (void)fraction; hear(3); return 1; }
+static uint64_t hearing_clock(void *user) { hear(4); return *(uint64_t *)user += 10; }
+static size_t hearing_read(void *user, uint64_t offset, void *dst, size_t n) {
+    memcpy(dst, (unsigned char *)user + offset, n);
+    hear(5);
+    return n;
+}
+static void hearing_hooks(void) {
+    static const char *const names[6] = { "alloc_fn", "free_fn", "log_fn", "progress_fn", "now_us", "read_at" };
+    const llm_token some[3] = { 5, 6, 7 };
+    const llm_message said = { "user", "a" };
+    const llm__fpenv before = llm__fp_get();
+    llm_model_desc d;
+    llm_ctx_desc cd;
+    llm_plan_info plan;
+    llm_reader r;
+    llm_model *m;
+    llm_ctx *c;
+    gguf_writer w;
+    uint64_t now = 0;
+    char text[64];
+    size_t n;
+    int i;
+    SECTION("the floating-point environment that hooks find");
+    memset(&d, 0, sizeof d); memset(&cd, 0, sizeof cd); memset(&plan, 0, sizeof plan);
+    d.allocator.alloc_fn = hearing_alloc; d.allocator.free_fn = hearing_free;
+    d.logger.log_fn = hearing_log;
+    d.progress.progress_fn = hearing_progress;
+    d.clock.now_us = hearing_clock; d.clock.user = &now;
+    cd.n_ctx = 1000;                                                     // beyond the training: there is a warning
+    r.user = small_bases[1].write(&n, &w); r.size = n; r.read_at = hearing_read;
+    if (LLM__X64) llm__fp_set(0xffc0);
+    m = llm_load_reader(&r, &d, NULL);
+    c = llm_open(m, &cd, NULL);
+    if (c) { llm_eval(c, some, 3); llm_sample(c); llm_next(c, NULL); llm_say(c, "user", "a"); llm_trim(c); llm_rewind(c, 1); }
+    llm_tokenize(m, "ab", 2, 0, NULL, 0);
+    llm_render_chat(m, "chatml", &said, 1, 0, text, sizeof text, NULL);
+    llm_plan_reader(&r, &d, &cd, &plan, NULL);
+    llm_close(c);
+    llm_unload(m);
+    r.size = n / 2;
+    CHECK(llm_load_reader(&r, &d, NULL) == NULL);                        // an error is logged, and what there was is given back
+    llm__fp_set(before);
+    CHECK(m && c);
+    for (i = 0; i < 6; i++)
+        if (!CHECK(heard.calls[i] && !heard.outside[i]))
+            printf("  %s: %lu of %lu calls\n", names[i], (unsigned long)heard.outside[i], (unsigned long)heard.calls[i]);
+    free(r.user);
+}
+// An answer of six tokens whose text is three, ended by a stop string: back in the middle of it, what was cut off must stay away.
+static void rewind_behind_a_stop(void) {
+    static const char *const stop[] = { "!" };
+    llm_ctx_desc d;
+    llm_model *m;
+    llm_ctx *c;
+    gguf_writer w;
+    llm_token was[8];
+    size_t n, i, begin = 0;
+    unsigned char *bytes = dense_model(&n, &w);
+    SECTION("a rewind into an answer that a stop string ended");
+    memset(&d, 0, sizeof d);
+    d.max_tokens = 1;
+    m = llm_load_memory(bytes, n, NULL, NULL);
+    c = llm_open(m, &d, NULL);
+    CHECK_EQ(llm_feed(c, "b", 1), LLM_OK);
+    for (i = 0; c && i < 7; i++) {
+        const llm_bias bias = { i == 6 ? 3 + '!' : i % 2 ? 261 : 260, 1e9f };        // a b a b a b !
+        llm_sampling forced;
+        memset(&forced, 0, sizeof forced);
+        forced.bias = &bias; forced.n_bias = 1;
+        CHECK_EQ(llm_set_sampling(c, &forced), LLM_OK);
+        if (i == 6) CHECK_EQ(llm_set_stop(c, stop, 1), LLM_OK);
+        CHECK((llm_next(c, NULL) != NULL) == (i < 6));
+        if (i < 6) CHECK(!llm_next(c, NULL) && llm_why(c) == LLM_STOP_LIMIT);
+        if (!i) begin = llm_past(c) - 1;
+    }
+    if (CHECK(c && llm_why(c) == LLM_STOP_STRING && begin + 3 <= 8)) {
+        CHECK_EQ(llm_rewind(c, begin + 3), LLM_OK);
+        memcpy(was, c->past.v, (begin + 3) * sizeof *was);
+        CHECK_EQ(llm_feed(c, " b", 2), LLM_OK);
+        llm_next(c, NULL);
+        CHECK(llm_past(c) > begin + 3 && memcmp(was, c->past.v, (begin + 3) * sizeof *was) == 0);
+    }
+    llm_close(c);
+    llm_unload(m);
+    free(bytes);
+}
 // What the host's DAZ makes equal to 0 when a context is opened: its sizes must be those that sampling needs.
 static void tiny_sampling(void) {
     static const uint64_t envs[] = { LLM__FP_PLAIN, 0x9fc0 };
@@ -434,6 +530,8 @@ int main(void) {
     tokens_and_rounding();
     tiny_sampling();
     spoiling_callbacks();
+    hearing_hooks();
+    rewind_behind_a_stop();
     structs();
     return test_done();
 }

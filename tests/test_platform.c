@@ -76,6 +76,24 @@ static void test_fpenv(void) {
 #endif
 }
 
+// An x87 keeps what it has raised apart from its word: 0/0 in between must not trap in a host that does not mask it, and the host's own
+// flags come back.
+static void test_x87(void) {
+#if defined(__i386__) && LLM__GNUC
+    const llm__fpenv before = llm__fp_get(), hosts = (uint64_t)0x20 << 48 | (uint64_t)0x0a72 << 32 | (uint32_t)before;
+    llm__fpenv host, after;
+    SECTION("floating-point environment (N0): the x87's flags");
+    llm__fp_set(hosts);                    // upwards; invalid, division by zero and overflow trap; something was inexact
+    host = llm__fp_enter();
+    __asm__ volatile("fldz\n\tfldz\n\tfdivp\n\tfstp %%st(0)" : : : "memory");
+    llm__fp_leave(host);
+    __asm__ volatile("fwait" : : : "memory");
+    after = llm__fp_get();
+    llm__fp_set(before);
+    CHECK(host == hosts && after == hosts);
+#endif
+}
+
 // ---- clock and CPUs
 
 static void test_clock(void) {
@@ -371,6 +389,7 @@ static void test_threads(void) {
 
 int main(void) {
     test_fpenv();
+    test_x87();
     test_clock();
     test_cores();
     test_files();
