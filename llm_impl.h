@@ -13234,6 +13234,21 @@ static void llm__tok_sort(const llm__vocab *v, uint32_t *ids, uint32_t *other, u
         memcpy(ids, other, (size_t)n * sizeof *ids);
     }
 }
+// Of those with one text the last is found and, where control tokens do not count, the last that is none. The others go: a file may give
+// a million tokens one name, and a text would be compared with all of them wherever it has it.
+static void llm__vocab_thin(llm__vocab *v) {
+    uint32_t *ids = v->specials, i = v->n_specials, to = i, behind = 0;
+    unsigned seen = 0;                       // bit 1: a control token with the text of the one behind, bit 0: another
+    while (i--) {
+        const unsigned kind = v->attr[ids[i]] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN) ? 2u : 1u;
+        if (seen && !llm__str_eq(llm__tok_text(v, ids[i]), llm__tok_text(v, behind))) seen = 0;
+        behind = ids[i];
+        if (!(seen & kind)) ids[--to] = ids[i];
+        seen |= kind;
+    }
+    v->n_specials -= to;
+    memmove(ids, ids + to, v->n_specials * sizeof *ids);
+}
 static llm_result llm__vocab_index(llm__vocab *v, const llm__heap *h, llm_error *e) {
     const unsigned kinds = LLM__TOK_CONTROL | LLM__TOK_USER | LLM__TOK_UNKNOWN;
     uint32_t t, n = 0, i, *other;
@@ -13248,8 +13263,9 @@ static llm_result llm__vocab_index(llm__vocab *v, const llm__heap *h, llm_error 
         if ((v->attr[t] & kinds) && llm__tok_text(v, t).n) v->specials[v->n_specials++] = t;
     llm__tok_sort(v, v->specials, other, n);
     llm__free(h, other);
+    llm__vocab_thin(v);
     for (i = 0, t = 0; t < 257; t++) {
-        while (i < n && (uint8_t)llm__tok_text(v, v->specials[i]).p[0] < t) i++;
+        while (i < v->n_specials && (uint8_t)llm__tok_text(v, v->specials[i]).p[0] < t) i++;
         v->first[t] = i;
     }
     return LLM_OK;
