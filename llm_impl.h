@@ -13982,13 +13982,24 @@ static void llm__jinja_text(llm__jinja *j, llm__str s) {
     size_t i;
     for (i = 0; i < s.n; i++) llm__jinja_unit(j, 256u + (uint8_t)s.p[i]);
 }
+// What is not hashed must be understood: not an escape that Jinja resolves and we do not, nor a carriage return, which it makes a newline.
+static bool llm__jinja_is_plain_text(llm__str s) {
+    size_t i = 0;
+    while (i < s.n)
+        if (s.p[i] == '\r' || llm__jinja_char(s, &i) >= 512) return false;
+    return true;
+}
 // A literal that is put out. A whole ChatML system turn in it is the default prompt: kept, and not part of the hash.
 static void llm__jinja_literal_out(llm__jinja *j, llm__str s) {
     const char *opening = LLM__IM("system");
     size_t i = 0, n = 0, end;
     while (i < s.n && opening[n] && llm__jinja_char(s, &i) == (uint8_t)opening[n]) n++;
     end = llm__str_find(llm__str_n(s.p + i, s.n - i), "<|im_end|>");
-    if (opening[n] || end == LLM_FAILED || end == 0 || j->has_system || j->skip_at) { llm__jinja_literal(j, s); return; }
+    if (opening[n] || end == LLM_FAILED || end == 0 || j->has_system || j->skip_at
+        || !llm__jinja_is_plain_text(llm__str_n(s.p + i, end))) {
+        llm__jinja_literal(j, s);
+        return;
+    }
     j->has_system = true;
     j->system = llm__str_n(s.p + i, end);
     llm__jinja_literal(j, llm__str_n(s.p, i));
