@@ -17361,13 +17361,13 @@ LLM__PUBLIC llm_token llm_sample(llm_ctx *c) {
 // ---- what the conversation should be ----
 
 // Appends text to t as tokens. At the very start of a context stands exactly one BOS if the vocabulary wants one, whether the text
-// (a template's, say) brings it or not.
-static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, const llm__span *plain, size_t n_plain) {
+// (a template's, say) brings it or not. special: LLM_PARSE_SPECIAL, or 0 where control tokens that the text spells are just text.
+static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, unsigned special, const llm__span *plain, size_t n_plain) {
     const llm__vocab *v = &c->model->vocab;
     const llm__heap *h = &c->work;
     const llm_token bos = v->special[LLM_BOS];
     const bool wants_bos = t->n == 0 && v->add_bos && bos != LLM_NO_TOKEN;
-    const unsigned flags = LLM_PARSE_SPECIAL | (t->n ? LLM__TOK_GOES_ON : 0u);
+    const unsigned flags = special | (t->n ? LLM__TOK_GOES_ON : 0u);
     size_t n = 0, room = t->n + 1 + text.n / 3 + 16;
     llm_result r;
     void *p;
@@ -17396,20 +17396,21 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
     llm_message *m = LLM__NEW(h, llm_message, n_notes + 1);
     llm__tokens content = LLM__ZERO;
     llm_result r;
-    size_t i;
+    size_t i, n_plain;
     memset(&p, 0, sizeof p);
     if (!m) return llm__no_memory_for_text(c);
     for (i = 0; i < n_notes; i++) { m[i].role = c->said.p + c->notes[i].role; m[i].content = c->said.p + c->notes[i].content; }
     r = llm__chat_render(c->chat, &c->model->vocab, m, n_notes, ask ? (unsigned)LLM_GENERATION_PROMPT : 0u, h, &p, &c->error);
     if (r == LLM_NO_MEMORY) r = llm__no_memory_for_text(c);
+    n_plain = c->trust_content ? 0 : p.n_plain;
     if (r == LLM_OK && content_end) {
         const size_t end = p.n_plain ? p.plain[p.n_plain - 1].end : 0;
         if (!llm__tokens_add(h, &content, t->v, t->n)) r = llm__no_memory_for_text(c);
-        else r = llm__append_text(c, &content, llm__str_n(p.text.p, end), p.plain, c->trust_content ? 0 : p.n_plain);
+        else r = llm__append_text(c, &content, llm__str_n(p.text.p, end), LLM_PARSE_SPECIAL, p.plain, n_plain);
         *content_end = content.n;
         llm__free(h, content.v);
     }
-    if (r == LLM_OK) r = llm__append_text(c, t, llm__str_n(p.text.p, p.text.n), p.plain, c->trust_content ? 0 : p.n_plain);
+    if (r == LLM_OK) r = llm__append_text(c, t, llm__str_n(p.text.p, p.text.n), LLM_PARSE_SPECIAL, p.plain, n_plain);
     llm__free(h, m);
     llm__prompt_free(&p, h);
     return r;
@@ -17426,7 +17427,7 @@ static llm_result llm__target(llm_ctx *c, llm__tokens *t) {
     llm_result r = LLM_OK;
     if (!llm__tokens_add(&c->work, t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
     if (c->n_notes) r = llm__append_notes(c, t, c->n_notes, c->raw.n == 0, NULL);
-    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, t, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, t, llm__str_n(c->raw.p, c->raw.n), LLM_PARSE_SPECIAL, NULL, 0);
     return r;
 }
 
@@ -17447,7 +17448,7 @@ static llm_result llm__bake(llm_ctx *c) {
         r = llm__no_memory_for_text(c);
     if (r == LLM_OK && c->n_notes) r = llm__append_notes(c, &all, c->n_notes, false, NULL);
     if (r == LLM_OK && c->notes_settled) r = llm__append_notes(c, &settled, c->notes_settled, false, NULL);
-    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &all, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &all, llm__str_n(c->raw.p, c->raw.n), LLM_PARSE_SPECIAL, NULL, 0);
     if (r == LLM_OK) r = llm__base_take(c, &all);
     if (r == LLM_OK) {
         c->base_settled = llm__common_prefix(&all, &settled);
@@ -17460,12 +17461,13 @@ static llm_result llm__bake(llm_ctx *c) {
     return r;
 }
 
-// base = past up to the answer, then its text: the stop string that ended it is not part of it.
+// base = past up to the answer, then its text: the stop string that ended it is not part of it. A control token has no text in an answer:
+// where one is spelled there, the model wrote its letters, and letters they stay.
 static llm_result llm__base_from_answer(llm_ctx *c) {
     llm__tokens t = LLM__ZERO;
     llm_result r = LLM_OK;
     if (!llm__tokens_add(&c->work, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
-    if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), NULL, 0);
+    if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), 0, NULL, 0);
     if (r == LLM_OK) r = llm__base_take(c, &t);
     llm__free(&c->work, t.v);
     return r;
