@@ -185,6 +185,12 @@ static void bytes_text(char *out, size_t cap, uint64_t bytes) {
     else snprintf(out, cap, "%.2f GB", (double)bytes / 1e9);
 }
 
+static void *room_for(size_t n, size_t each) {
+    void *p = n <= (size_t)-1 / each ? malloc(n * each) : NULL;
+    if (!p) { complain("out of memory"); exit(EXIT_FAILED); }
+    return p;
+}
+
 // The whole of a stream. Returns 0 when it cannot be read.
 static int read_all(FILE *f, text *out) {
     char chunk[4096];
@@ -1037,17 +1043,23 @@ static int sha256_file(const char *path, char *hex) {
     free(piece);
     return good;
 }
+// Files that the model lies in: what a name looks like does not count.
+static uint32_t info_shards(const llm_model *model) {
+    text value = { NULL, 0, 0 };
+    uint64_t n = 1;
+    if (!info_value(model, "split.count", &value) || !parse_u64(value.p, &n) || n < 1 || n > 999) n = 1;
+    text_free(&value);
+    return (uint32_t)n;
+}
 // A line for the file, or for each of its shards, whose names end in "-00001-of-00003.gguf"; for JSON an array. Returns 0 after a complaint.
 static int info_sums(const session *s, text *out) {
+    const uint32_t shards = info_shards(s->model);
     const size_t n = strlen(s->o.model);
-    char *path = (char *)malloc(n + 1), *count = n > 20 ? path + n - 10 : NULL, hex[65];
-    unsigned long shards = 1, k;
-    if (!path) { complain("out of memory"); exit(EXIT_FAILED); }
+    char *path = (char *)room_for(n + 1, 1), hex[65];
+    uint32_t k;
     memcpy(path, s->o.model, n + 1);
-    if (count && strncmp(count - 4, "-of-", 4) == 0 && strcmp(count + 5, ".gguf") == 0 && strspn(count, "0123456789") == 5)
-        shards = strtoul(count, NULL, 10);
     for (k = 1; k <= shards; k++) {
-        if (shards > 1) { sprintf(count - 9, "%05lu", k % 100000); count[-4] = '-'; }
+        if (shards > 1 && n >= 20) snprintf(path + n - 20, 21, "-%05u-of-%05u.gguf", (unsigned)(k % 100000), (unsigned)(shards % 100000));
         if (!sha256_file(path, hex)) break;
         text_adds(out, s->o.json ? k == 1 ? "[\"" : "\", \"" : "");
         text_adds(out, hex);
@@ -1213,11 +1225,6 @@ static double median(double *v, uint32_t n, double *spread_pct) {
     m = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
     if (spread_pct) *spread_pct = m > 0 ? 100 * (v[n - 1] - v[0]) / m : 0;
     return m;
-}
-static void *room_for(size_t n, size_t each) {
-    void *p = n <= (size_t)-1 / each ? malloc(n * each) : NULL;
-    if (!p) { complain("out of memory"); exit(EXIT_FAILED); }
-    return p;
 }
 
 static uint32_t bench_ctx(const options *o) { return o->depth + o->n_prompt + o->n_gen + 1; }

@@ -150,6 +150,15 @@ check "info --json: sums" \
 check "info --json: bits" json "abs(o['bits_per_weight'] - 8.0 * o['weight_bytes'] / o['n_params']) < 0.01"
 check "info --key" run_as 0 info $tiny --key general.architecture
 check "info --key: the value" [ "$(cat "$out")" = llama ]
+# Names that look like those of several files: what the file says counts.
+for name in m-00001-of-00000 m-00001-of-00003 a-part-of-00002; do
+    cp $tiny "$dir/$name.gguf"
+    check "info $name --sha256" run_as 0 info "$dir/$name.gguf" --sha256 --json
+    check "info $name --sha256: one sum" json "len(o['sha256']) == 1 and len(o['sha256'][0]) == 64"
+    rm -f "$dir/$name.gguf"
+done
+check "report --batch" run_as 0 report $tiny --ctx 1024 --batch 2048 --json
+check "report --batch: no more than there are positions" json "o['facts']['run']['n_batch'] == 1024"
 refuses "info --key of no key" 1 "info $tiny --key no.such.key"
 for kv in f32 q8_0; do
     check "run --kv $kv" run_as 0 run $tiny -p "$ask" --temp 0 -n 40 --kv $kv --json
