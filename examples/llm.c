@@ -590,10 +590,11 @@ static llm_result run_queue(session *s, const text *prompt) {
 
 static void run_json(session *s, const text *answer, llm_stop stop) {
     llm_stats_info i = stats_of(s->ctx);
+    const uint64_t prompt = i.prefill_tokens + i.reused_tokens, past = llm_past(s->ctx);
     fputs("{\"text\": ", stdout);
     json_text(stdout, text_of(answer), answer->n);
-    // The first token comes out of the prefill; the rest take one decode step each. The end token counts.
-    json_count(stdout, "tokens", stop == LLM_STOP_ERROR ? i.decode_tokens : i.decode_tokens + 1);
+    // What the context holds beyond the prompt. The end token counts, which stands in no context.
+    json_count(stdout, "tokens", (past > prompt ? past - prompt : 0) + (stop == LLM_STOP_EOG));
     json_string(stdout, ", ", "stop", stop_name(stop));
     if (stop == LLM_STOP_ERROR) json_string(stdout, ", ", "error", llm_last_error(s->ctx)->text);
     json_real(stdout, "load_ms", i.load_ms);

@@ -130,6 +130,12 @@ check "run --json: what ran" \
     json "o['threads'] >= 1 and len(o['isa']) > 1 and o['mapping'] in ('map', 'read') and isinstance(o['bits_promise'], bool)"
 check "run --json --threads 1 --read" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json --threads 1 --read
 check "run --json: as asked" json "o['threads'] == 1 and o['mapping'] == 'read'"
+# Beyond the positions that the question takes there is room for one token of an answer, and for one more with each further position.
+room=$("$llm" run $tiny -p "$ask" --temp 0 -n 1 --json 2> /dev/null | sed 's/.*"prefill_tokens": \([0-9]*\).*/\1/')
+for more in 0 1 3; do
+    check "run, room for $more tokens" run_as 0 run $tiny -p "$ask" --temp 0 --json --ctx $((room + more))
+    check "run, room for $more tokens: counted" json "o['stop'] == 'context' and o['tokens'] == $more and (o['text'] != '') == ($more > 0)"
+done
 check "run to the end" run_as 0 run $tiny -p "$ask" --temp 0 --json
 check "the answer ends by itself" json "o['stop'] == 'eog' and o['tokens'] > 20"
 if [ -n "$python" ]; then
