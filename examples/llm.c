@@ -670,6 +670,7 @@ typedef struct chat {
     size_t n_turns, cap_turns;
     text line, saved_as;
     int failed, stale_cancel, at_terminal;
+    int is_block;                // what was read stood between two lines of """
 } chat;
 
 // A handler has no argument: these two are the only state outside main. `answering` is set only while llm_next may be running,
@@ -777,7 +778,7 @@ static input chat_read(chat *c) {
     chat_prompt(c, "> ");
     in = chat_read_line(c);
     if (in != INPUT_LINE) return in;
-    block = strcmp(c->line.p, "\"\"\"") == 0;
+    block = c->is_block = strcmp(c->line.p, "\"\"\"") == 0;
     if (block) text_clear(&c->line);
     while (block || (c->line.n > from && c->line.p[c->line.n - 1] == '\\')) {
         if (!block) c->line.p[c->line.n - 1] = '\n';
@@ -836,6 +837,8 @@ static void chat_answer(chat *c, size_t turns_before) {
         complain("%s", llm_last_error(c->s->ctx)->text);
         chat_forget(c, turns_before);
         c->failed = 1;
+        // All input that waited is gone: before the first answer the system message too.
+        if (c->s->o.system && llm_past(c->s->ctx) == 0) llm_say(c->s->ctx, "system", c->s->o.system);
     } else {
         turn *last = c->n_turns ? &c->turns[c->n_turns - 1] : NULL;
         if (last && strcmp(last->role, "assistant") == 0) text_add(&last->said, text_of(&answer), answer.n);
@@ -912,7 +915,7 @@ static void chat_help(void) {
           "/save FILE     the transcript so far\n"
           "/quit          leaves, as Ctrl-D does\n"
           "Ctrl-C stops an answer. A line that ends in \\ goes on in the next one; \"\"\" alone on a line begins and ends a text\n"
-          "of several lines. A line that begins with a space is never a command.\n", stderr);
+          "of several lines. Such a text, and a line that begins with a space, is never a command.\n", stderr);
 }
 
 // Returns 0 to leave.
@@ -953,7 +956,7 @@ static void chat_loop(chat *c) {
         if (in == INPUT_END) break;
         if (in == INPUT_GIVEN_UP) { fputs("\n[/quit or Ctrl-D leaves]\n", stderr); continue; }
         if (c->line.n == 0) continue;
-        if (c->line.p[0] == '/') {
+        if (c->line.p[0] == '/' && !c->is_block) {
             if (!chat_command(c, &system_text)) break;
         } else chat_say(c);
         if (ferror(stdout)) break;                                       // nobody hears what comes

@@ -229,6 +229,17 @@ check "chat: a block may hold a command's name" grep -qx '/quit' "$dir/lines.md"
 check "chat: /system is in the transcript" grep -qxF 'You tell stories.' "$dir/lines.md"
 check "chat: /reset forgets" [ "$(grep -c '^## user' "$dir/none.md")" -eq 0 ]
 check "chat: --quiet has no timing" [ "$(grep -c 'tok/s' "$err")" -eq 0 ]
+printf '%s\n' '"""' '/* a comment' '/quit */' '"""' "/save $dir/slash.md" > "$dir/talk.txt"
+check "chat: a block" run_as 0 chat $tiny -n 4
+check "chat: a block is never a command" grep -qxF '/* a comment' "$dir/slash.md"
+# A question that is refused takes all with it that waited, but not what the conversation begins with.
+printf '%s\n' "$(printf 'fox %.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)" hi > "$dir/talk.txt"
+check "chat: a question too long" run_as 1 chat $tiny --system "You tell stories." -n 2 --ctx 60
+check "chat: a question too long: said" said 'the context needs'
+kept=$(sed -n 's/.*prefill \([0-9]*\) tokens.*/\1/p' "$err")
+printf '%s\n' hi > "$dir/talk.txt"
+check "chat: a system message" run_as 0 chat $tiny --system "You tell stories." -n 2 --ctx 60
+check "chat: a system message outlives a question that is refused" said "prefill ${kept:-none} tokens"
 in=/dev/null
 check "chat: an empty input" run_as 0 chat $tiny
 
