@@ -1412,14 +1412,13 @@ static int bench_check(session *s, bench *b) {
     float *got = (float *)room_for((size_t)n_vocab * (n + 1), sizeof *got);
     llm_model_desc desc;
     llm_error e;
-    llm_model *scalar;
-    int good;
-    memset(&desc, 0, sizeof desc);
+    llm_model *scalar = NULL;
+    int good = session_desc(s, &desc);                             // the file comes in the same way, by force if need be
     desc.n_threads = b->stats.n_threads;
     desc.isa = LLM_ISA_SCALAR;
+    desc.cores = LLM_CORES_ANY;
     check_prompt(s->model, tokens, n_vocab);
-    scalar = llm_load(s->o.model, &desc, &e);
-    if (!scalar) complain("%s", e.text);
+    if (good && !(scalar = llm_load(s->o.model, &desc, &e))) complain("%s", e.text);
     good = scalar && check_run(s, scalar, s->kv_type == LLM_KV_F32 ? LLM_KV_F32 : LLM_KV_F16, n, 0, tokens, want, n_vocab);
     good = good && check_run(s, s->model, s->kv_type, n, 1, tokens, got, n_vocab) && check_rows(s, b, want, got, n + 1);
     b->n_checked = n;
