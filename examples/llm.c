@@ -1601,11 +1601,22 @@ static int run_command(const command *c, const char *program, int n, char **rest
     return code;
 }
 
+// A stream that is closed when the program starts would lend its number to the next file that is opened, and what is meant for the stream
+// would go into that: a page, a report. One that can be opened but not used takes the place, and using it fails as it should.
+static void keep_streams(void) {
+#if !defined(_WIN32)
+    int f;
+    for (f = 0; f < 3; f++)
+        if (fcntl(f, F_GETFD) < 0) (void)open("/dev/null", f == 0 ? O_WRONLY : O_RDONLY);
+#endif
+}
+
 int main(int argc, char **argv) {
     size_t i;
 #if defined(_WIN32)
     SetConsoleOutputCP(CP_UTF8);
 #endif
+    keep_streams();
     if (argc < 2) { usage(stderr); return EXIT_USAGE; }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);

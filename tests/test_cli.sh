@@ -119,6 +119,15 @@ if [ -w /dev/full ]; then
     check "a full disk: llm chat: code 1, and said once" [ $? -eq 1 -a "$(grep -c '^llm: cannot write' "$err")" -eq 1 ]
 fi
 
+# Streams that are closed from the start: no file that is opened afterwards stands in for them.
+"$llm" info $tiny >&- 2> "$err"
+check "stdout closed: code 1, and said" [ $? -eq 1 -a "$(grep -c '^llm: cannot write' "$err")" -eq 1 ]
+"$llm" info /nonexistent/model.gguf > "$out" 2>&- < /dev/null
+check "stderr closed: code 1" [ $? -eq 1 ]
+"$llm" doctor $tiny --quick --threads 1 --json "$dir/closed.json" >&- 2> "$err" < /dev/null
+check "stdout closed: no text in a file" [ "$(head -c 1 "$dir/closed.json")" = '{' ]
+check "stdout closed: experiments are heard" grep -q '"tok_s": [1-9]' "$dir/closed.json"
+
 # -- JSON
 check "run --json" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json
 check "run --json: nothing on stderr" empty "$err"
