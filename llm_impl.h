@@ -15743,12 +15743,12 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       f->recent_gb_s > 0.0 && f->recent_gb_s < 0.8 * f->burst_gb_s && f->cpu_mhz && f->cpu_mhz * 10 < f->burst_mhz * 9, \
       llm__ratio(f->burst_gb_s, f->recent_gb_s), \
       "fast in the first minute, then slower and slower", "llm report: clock", \
-      "the clock fell from {burst_mhz} to {cpu_mhz} MHz, and decode with it ({temperature_c} C): not a slow model, but a hot machine", \
+      "the clock fell from {burst_mhz} to {cpu_mhz}, and decode with it ({temperature_c}): not a slow model, but a hot machine", \
       "let it cool, use fewer threads, do not pin them; expect this rate when it runs for long") \
     X(power_saving, 5, LLM_BOUND, "decode", \
       llm__str_is(llm__str_of(f->power_mode), "low-power"), llm__ratio(f->cpu_mhz_max, f->cpu_mhz), \
       "slower on battery than on mains", "llm report: power mode", \
-      "the system saves power (mode {power_mode}, {cpu_mhz} of {cpu_mhz_max} MHz)", \
+      "the system saves power (mode {power_mode}, clock {cpu_mhz} of {cpu_mhz_max})", \
       "switch the power-saving mode off, or plug it in")
 
 typedef struct llm__rule {
@@ -15775,7 +15775,8 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 }
 
 // The facts that texts name, and how they are written.
-enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
+enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA, LLM__FACT_MHZ, LLM__FACT_HEAT,
+       LLM__FACT_FREE };                     // of the last three 0 is unknown, and no 0 of anything
 #define LLM__FACTS(X) \
     X(U32, n_threads) X(U32, n_threads_asked) X(REAL, quota_throttled_pct) X(U32, cpu_share) X(U32, n_threads_resting) \
     X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) \
@@ -15783,10 +15784,10 @@ enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FAC
     X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(SHARE, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
-    X(BYTES, swapped_bytes) X(BYTES, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
+    X(BYTES, swapped_bytes) X(FREE, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
     X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, cpu_user_pct) X(REAL, preempted_per_token) \
     X(U32, burst_mhz) \
-    X(U32, cpu_mhz) X(U32, cpu_mhz_max) X(REAL, temperature_c) X(TEXT, power_mode)
+    X(MHZ, cpu_mhz) X(MHZ, cpu_mhz_max) X(HEAT, temperature_c) X(TEXT, power_mode)
 
 static const struct llm__fact { const char *name; int kind; size_t at; } llm__facts[] = {
 #define LLM__X(kind, name) { #name, LLM__FACT_##kind, offsetof(llm_stats_info, name) },
@@ -15808,6 +15809,18 @@ static void llm__fact_text(llm__text *t, const llm_stats_info *f, llm__str name)
             if (pct > 0.0) llm__text_real(t, pct, 1);
             llm__text_visible(t, llm__str_of(pct > 0.0 ? " %" : "an unknown share"));
             return; }
+        case LLM__FACT_MHZ:
+            if (*(const uint32_t *)at) llm__text_add(t, "%u MHz", *(const uint32_t *)at);
+            else llm__text_add(t, "unknown");
+            return;
+        case LLM__FACT_HEAT:
+            if (*(const double *)at > 0.0) llm__text_real(t, *(const double *)at, 1);
+            llm__text_add(t, *(const double *)at > 0.0 ? " C" : "temperature unknown");
+            return;
+        case LLM__FACT_FREE:
+            if (!*(const uint64_t *)at) { llm__text_add(t, "an unknown amount"); return; }
+            llm__text_size(t, *(const uint64_t *)at);
+            return;
         case LLM__FACT_BYTES: llm__text_size(t, *(const uint64_t *)at); return;
         case LLM__FACT_ISA:   llm__text_visible(t, llm__str_of(llm__isa_name(*(const llm_isa *)at))); return;
         default:              llm__text_visible(t, llm__str_of(*(const char *const *)at)); return;
