@@ -45,6 +45,8 @@ int TO_PAGE(load)(double bytes) {
     llm_reader reader;
     llm_close(it.ctx);
     llm_unload(it.model);
+    it.ctx = NULL;                     // not to be closed twice, should the page throw where it reads
+    it.model = NULL;
     memset(&desc, 0, sizeof desc);
     desc.progress.progress_fn = show_progress;
     desc.clock.now_us = clock_us;
