@@ -12830,7 +12830,7 @@ typedef struct llm__vocab {
     uint32_t longest;                        // bytes of the longest token
     uint8_t joints[32];                      // bit b: some token has byte b before a space inside it (SentencePiece style only)
     llm_token byte_token[256];
-    uint32_t *specials, n_specials;          // tokens that are looked for in the text, ascending by text
+    uint32_t *specials, n_specials;          // tokens that are looked for in the text, ascending by text, from first[0] on
     uint32_t first[257];                     // where in specials a first byte begins
 } llm__vocab;
 // Merges by rank, after a pre-tokenizer; else by score. One family alone in the build is not asked for.
@@ -12941,7 +12941,7 @@ static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, cons
         s = llm__gguf_str_next(next);
         hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s)) : 0;
         if (hash[i]) v->longest = LLM__MAX(v->longest, (uint32_t)s.n);
-        if (v->family == LLM__TOK_SCORES) llm__vocab_joints(v, s);
+        if (!llm__by_merges(v)) llm__vocab_joints(v, s);
         LLM__PREFETCH(&v->slots[(uint32_t)hash[i] & v->slot_mask]);
     }
     for (i = 0; i < n; i++)
@@ -13074,7 +13074,7 @@ static void llm__vocab_bytes(llm__vocab *v) {
         name[3] = "0123456789ABCDEF"[b >> 4];
         name[4] = "0123456789ABCDEF"[b & 15];
         v->byte_token[b] = llm__vocab_byte(v, name, 6);
-        if (v->byte_token[b] < 0 && v->family == LLM__TOK_SCORES) {
+        if (v->byte_token[b] < 0 && !llm__by_merges(v)) {
             v->byte_token[b] = llm__vocab_byte(v, &c, 1);
             if (v->byte_token[b] < 0) v->byte_token[b] = v->special[LLM_UNK];
         }
@@ -13189,7 +13189,7 @@ static llm_result llm__vocab_specials(llm__vocab *v, const llm__gguf *g, llm_err
     llm_result r = LLM_OK;
     size_t i;
     for (i = 0; i < LLM__VOCAB_ROWS; i++) fixed[i] = ids[i] = LLM_NO_TOKEN;
-    if (v->family == LLM__TOK_SCORES) { fixed[LLM_UNK] = 0; fixed[LLM_BOS] = 1; fixed[LLM_EOS] = 2; }       // SentencePiece's order
+    if (!llm__by_merges(v)) { fixed[LLM_UNK] = 0; fixed[LLM_BOS] = 1; fixed[LLM_EOS] = 2; }       // SentencePiece's order
     for (i = 0; i < LLM__VOCAB_ROWS && r == LLM_OK; i++) {
         const llm__vocab_row *row = &llm__vocab_rows[i];
         r = llm__vocab_id(v, g, row->key, fixed[i], &ids[i], e);
@@ -13235,24 +13235,25 @@ static void llm__tok_sort(const llm__vocab *v, uint32_t *ids, uint32_t *other, u
     }
 }
 // Of those with one text the last is found and, where control tokens do not count, the last that is none. The others go: a file may give
-// a million tokens one name, and a text would be compared with all of them wherever it has it.
-static void llm__vocab_thin(llm__vocab *v) {
-    uint32_t *ids = v->specials, i = v->n_specials, to = i, behind = 0;
-    unsigned seen = 0;                       // bit 1: a control token with the text of the one behind, bit 0: another
+// a million tokens one name, and a text would be compared with all of them wherever it has it. Returns where those that stay begin.
+static uint32_t llm__vocab_thin(llm__vocab *v) {
+    uint32_t *ids = v->specials, i = v->n_specials, to = i;
+    llm_token behind = -1;
+    unsigned seen = 0;                       // of the text of the one behind: 1 a control token, 2 another
     while (i--) {
-        const unsigned kind = v->attr[ids[i]] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN) ? 2u : 1u;
-        if (seen && !llm__str_eq(llm__tok_text(v, ids[i]), llm__tok_text(v, behind))) seen = 0;
-        behind = ids[i];
+        const llm_token text = llm__tok_find(v, llm__tok_text(v, ids[i]));        // texts that are alike find one token
+        const unsigned kind = v->attr[ids[i]] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN) ? 1u : 2u;
+        if (text != behind) seen = 0;
         if (!(seen & kind)) ids[--to] = ids[i];
         seen |= kind;
+        behind = text;
     }
-    v->n_specials -= to;
-    memmove(ids, ids + to, v->n_specials * sizeof *ids);
+    return to;
 }
 static llm_result llm__vocab_index(llm__vocab *v, const llm__heap *h, llm_error *e) {
     const unsigned kinds = LLM__TOK_CONTROL | LLM__TOK_USER | LLM__TOK_UNKNOWN;
     uint32_t t, n = 0, i, *other;
-    for (t = 0; t < v->n_tokens; t++) n += (v->attr[t] & kinds) && llm__tok_text(v, t).n;
+    for (t = 0; t < v->n_tokens; t++) n += (v->attr[t] & kinds) != 0;
     v->specials = LLM__NEW(h, uint32_t, (uint64_t)n + 1);
     other = LLM__NEW(h, uint32_t, (uint64_t)n + 1);
     if (!v->specials || !other) {
@@ -13261,11 +13262,11 @@ static llm_result llm__vocab_index(llm__vocab *v, const llm__heap *h, llm_error 
     }
     for (t = 0; t < v->n_tokens; t++)
         if ((v->attr[t] & kinds) && llm__tok_text(v, t).n) v->specials[v->n_specials++] = t;
+    n = v->n_specials;                                     // those that are empty are none
     llm__tok_sort(v, v->specials, other, n);
     llm__free(h, other);
-    llm__vocab_thin(v);
-    for (i = 0, t = 0; t < 257; t++) {
-        while (i < v->n_specials && (uint8_t)llm__tok_text(v, v->specials[i]).p[0] < t) i++;
+    for (i = llm__vocab_thin(v), t = 0; t < 257; t++) {
+        while (i < n && (uint8_t)llm__tok_text(v, v->specials[i]).p[0] < t) i++;
         v->first[t] = i;
     }
     return LLM_OK;
