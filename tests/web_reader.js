@@ -1,5 +1,5 @@
-// web_reader.js WEB: the worker of the page without a browser, and a file that is gone while it is read: a sentence, and the next one opens.
-// Exits with 0 if that holds.
+// web_reader.js WEB: the worker of the page without a browser, and a file that is gone while it is read: a sentence, and the next one
+// opens. Exits with 0 if that holds.
 'use strict';
 const fs = require('fs'), vm = require('vm'), web = process.argv[2];
 const said = [], gone = { from: Infinity };
