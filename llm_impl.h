@@ -14142,8 +14142,8 @@ static void llm__jinja_statement(llm__jinja *j) {
 }
 
 static bool llm__jinja_opens(char c) { return c == '{' || c == '%' || c == '#'; }
-// Text between tags, with Jinja's blank rules as chat templates use them: '-' strips all blanks on its side; else a statement or
-// comment takes the newline after it and the indentation before it.
+// Text between tags, with Jinja's blank rules as chat templates use them: '-' strips all blanks on its side; else, but for a '+', a
+// statement or comment takes the newline after it and the indentation before it.
 static void llm__jinja_plain(llm__jinja *j, bool strip_left, bool eat_newline) {
     const char *p = j->source.p;
     size_t begin, end, line;
@@ -14168,25 +14168,29 @@ static void llm__jinja_reduce(llm__jinja *j, llm__str source) {
     j->source = source;
     j->hash = 0xcbf29ce484222325u;
     for (;;) {
-        char kind, close;
+        char kind, close, sign = 0;
+        size_t inside;
         llm__jinja_plain(j, strip_left, eat_newline);
         if (j->at >= source.n) break;
         kind = source.p[j->at + 1];
         close = kind == '{' ? '}' : kind;
         j->at += 2;
         if (llm__jinja_peek(j, 0) == '-' || llm__jinja_peek(j, 0) == '+') j->at++;
+        inside = j->at;
         if (kind == '{') llm__jinja_output(j);
         else if (kind == '%') llm__jinja_statement(j);
         else while (j->at < source.n && !(llm__jinja_peek(j, 0) == '#' && llm__jinja_peek(j, 1) == '}')) j->at++;
-        if (kind == '#') strip_left = source.p[j->at - 1] == '-';
-        else {
+        if (kind == '#') {
+            if (j->at > inside) sign = source.p[j->at - 1];
+        } else {
             while (llm__jinja_is_blank(llm__jinja_peek(j, 0))) j->at++;
-            strip_left = llm__jinja_peek(j, 0) == '-';
-            if (llm__jinja_peek(j, 0) == '-' || llm__jinja_peek(j, 0) == '+') j->at++;
+            sign = llm__jinja_peek(j, 0);
+            if (sign == '-' || sign == '+') j->at++;
         }
+        strip_left = sign == '-';
         if (llm__jinja_peek(j, 0) != close || llm__jinja_peek(j, 1) != '}') { llm__jinja_unit(j, LLM__JINJA_BAD); break; }
         j->at += 2;
-        eat_newline = kind != '{';
+        eat_newline = kind != '{' && sign != '+';
     }
 }
 

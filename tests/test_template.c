@@ -600,6 +600,7 @@ static void test_strictness(void) {
         "{%- for message in messages -%}\n    {{- '<|im_start|>' ~ message[\"role\"] ~ '\n' -}}\n    {{- message['content'] -}}\n"
         "    {{- '<|im_end|>\\n' -}}\n{%- endfor -%}\n\n{%- if add_generation_prompt -%}{{'<|im_start|>assistant\\n'}}{%- endif -%}\n",
         "{# ChatML #}" LOOP "\n    {#- a turn -#}\n" TURN "{% endfor %}\n" PROMPT,
+        "{#+#}\n{#--#}  {#+ + #}\n" LOOP TURN "{% endfor %}" PROMPT,
         "{% if tools %}{% if x %}{{ tools }}{% endif %}{% else %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,
         LOOP "<|im_start|>{{ message['role'] }}\n{{ message.content }}<|im_end|>\n{% endfor %}" PROMPT,
         LOOP SYSTEM("Be kind.") TURN "{% endfor %}" PROMPT,
@@ -611,6 +612,9 @@ static void test_strictness(void) {
         LOOP TURN " {% endfor %}" PROMPT,                                                   // a blank that is put out
         LOOP TURN "\n{% endfor %}" PROMPT,                                                  // a newline that is put out
         LOOP "\n\n" TURN "{% endfor %}" PROMPT,
+        "{% for message in messages +%}\n" TURN "{% endfor %}" PROMPT,                      // newlines that a '+' keeps
+        "{# x +#}\n" LOOP TURN "{% endfor %}" PROMPT,
+        "{#-#} " LOOP TURN "{% endfor %}" PROMPT,                                           // the '-' is that of the beginning
         "{{ bos_token }} " LOOP TURN "{% endfor %}" PROMPT,
         LOOP "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] | trim + '<|im_end|>' + '\\n'}}{% endfor %}" PROMPT,
         LOOP "{{'<|im_start|>' + message['role'] + '\\n' + message['text'] + '<|im_end|>' + '\\n'}}{% endfor %}" PROMPT,
