@@ -12845,7 +12845,7 @@ typedef struct llm__vocab {
     uint32_t longest;                        // bytes of the longest token
     uint8_t joints[32];                      // bit b: some token has byte b before a space inside it (SentencePiece style only)
     llm_token byte_token[256];
-    uint32_t *specials, n_specials;          // tokens that are looked for in the text, ascending by text
+    uint32_t *specials, n_specials;          // tokens that are looked for in the text, ascending by text, from first[0] on
     uint32_t first[257];                     // where in specials a first byte begins
 } llm__vocab;
 // Merges by rank, after a pre-tokenizer; else by score. One family alone in the build is not asked for.
@@ -12956,7 +12956,7 @@ static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, cons
         s = llm__gguf_str_next(next);
         hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s)) : 0;
         if (hash[i]) v->longest = LLM__MAX(v->longest, (uint32_t)s.n);
-        if (v->family == LLM__TOK_SCORES) llm__vocab_joints(v, s);
+        if (!llm__by_merges(v)) llm__vocab_joints(v, s);
         LLM__PREFETCH(&v->slots[(uint32_t)hash[i] & v->slot_mask]);
     }
     for (i = 0; i < n; i++)
@@ -13089,7 +13089,7 @@ static void llm__vocab_bytes(llm__vocab *v) {
         name[3] = "0123456789ABCDEF"[b >> 4];
         name[4] = "0123456789ABCDEF"[b & 15];
         v->byte_token[b] = llm__vocab_byte(v, name, 6);
-        if (v->byte_token[b] < 0 && v->family == LLM__TOK_SCORES) {
+        if (v->byte_token[b] < 0 && !llm__by_merges(v)) {
             v->byte_token[b] = llm__vocab_byte(v, &c, 1);
             if (v->byte_token[b] < 0) v->byte_token[b] = v->special[LLM_UNK];
         }
@@ -13204,7 +13204,7 @@ static llm_result llm__vocab_specials(llm__vocab *v, const llm__gguf *g, llm_err
     llm_result r = LLM_OK;
     size_t i;
     for (i = 0; i < LLM__VOCAB_ROWS; i++) fixed[i] = ids[i] = LLM_NO_TOKEN;
-    if (v->family == LLM__TOK_SCORES) { fixed[LLM_UNK] = 0; fixed[LLM_BOS] = 1; fixed[LLM_EOS] = 2; }       // SentencePiece's order
+    if (!llm__by_merges(v)) { fixed[LLM_UNK] = 0; fixed[LLM_BOS] = 1; fixed[LLM_EOS] = 2; }       // SentencePiece's order
     for (i = 0; i < LLM__VOCAB_ROWS && r == LLM_OK; i++) {
         const llm__vocab_row *row = &llm__vocab_rows[i];
         r = llm__vocab_id(v, g, row->key, fixed[i], &ids[i], e);
@@ -13249,10 +13249,26 @@ static void llm__tok_sort(const llm__vocab *v, uint32_t *ids, uint32_t *other, u
         memcpy(ids, other, (size_t)n * sizeof *ids);
     }
 }
+// Of those with one text the last is found and, where control tokens do not count, the last that is none. The others go: a file may give
+// a million tokens one name, and a text would be compared with all of them wherever it has it. Returns where those that stay begin.
+static uint32_t llm__vocab_thin(llm__vocab *v) {
+    uint32_t *ids = v->specials, i = v->n_specials, to = i;
+    llm_token behind = -1;
+    unsigned seen = 0;                       // of the text of the one behind: 1 a control token, 2 another
+    while (i--) {
+        const llm_token text = llm__tok_find(v, llm__tok_text(v, ids[i]));        // texts that are alike find one token
+        const unsigned kind = v->attr[ids[i]] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN) ? 1u : 2u;
+        if (text != behind) seen = 0;
+        if (!(seen & kind)) ids[--to] = ids[i];
+        seen |= kind;
+        behind = text;
+    }
+    return to;
+}
 static llm_result llm__vocab_index(llm__vocab *v, const llm__heap *h, llm_error *e) {
     const unsigned kinds = LLM__TOK_CONTROL | LLM__TOK_USER | LLM__TOK_UNKNOWN;
     uint32_t t, n = 0, i, *other;
-    for (t = 0; t < v->n_tokens; t++) n += (v->attr[t] & kinds) && llm__tok_text(v, t).n;
+    for (t = 0; t < v->n_tokens; t++) n += (v->attr[t] & kinds) != 0;
     v->specials = LLM__NEW(h, uint32_t, (uint64_t)n + 1);
     other = LLM__NEW(h, uint32_t, (uint64_t)n + 1);
     if (!v->specials || !other) {
@@ -13261,9 +13277,10 @@ static llm_result llm__vocab_index(llm__vocab *v, const llm__heap *h, llm_error 
     }
     for (t = 0; t < v->n_tokens; t++)
         if ((v->attr[t] & kinds) && llm__tok_text(v, t).n) v->specials[v->n_specials++] = t;
+    n = v->n_specials;                                     // those that are empty are none
     llm__tok_sort(v, v->specials, other, n);
     llm__free(h, other);
-    for (i = 0, t = 0; t < 257; t++) {
+    for (i = llm__vocab_thin(v), t = 0; t < 257; t++) {
         while (i < n && (uint8_t)llm__tok_text(v, v->specials[i]).p[0] < t) i++;
         v->first[t] = i;
     }
@@ -13981,13 +13998,24 @@ static void llm__jinja_text(llm__jinja *j, llm__str s) {
     size_t i;
     for (i = 0; i < s.n; i++) llm__jinja_unit(j, 256u + (uint8_t)s.p[i]);
 }
+// What is not hashed must be understood: not an escape that Jinja resolves and we do not, nor a carriage return, which it makes a newline.
+static bool llm__jinja_is_plain_text(llm__str s) {
+    size_t i = 0;
+    while (i < s.n)
+        if (s.p[i] == '\r' || llm__jinja_char(s, &i) >= 512) return false;
+    return true;
+}
 // A literal that is put out. A whole ChatML system turn in it is the default prompt: kept, and not part of the hash.
 static void llm__jinja_literal_out(llm__jinja *j, llm__str s) {
     const char *opening = LLM__IM("system");
     size_t i = 0, n = 0, end;
     while (i < s.n && opening[n] && llm__jinja_char(s, &i) == (uint8_t)opening[n]) n++;
     end = llm__str_find(llm__str_n(s.p + i, s.n - i), "<|im_end|>");
-    if (opening[n] || end == LLM_FAILED || end == 0 || j->has_system || j->skip_at) { llm__jinja_literal(j, s); return; }
+    if (opening[n] || end == LLM_FAILED || end == 0 || j->has_system || j->skip_at
+        || !llm__jinja_is_plain_text(llm__str_n(s.p + i, end))) {
+        llm__jinja_literal(j, s);
+        return;
+    }
     j->has_system = true;
     j->system = llm__str_n(s.p + i, end);
     llm__jinja_literal(j, llm__str_n(s.p, i));
@@ -14129,8 +14157,8 @@ static void llm__jinja_statement(llm__jinja *j) {
 }
 
 static bool llm__jinja_opens(char c) { return c == '{' || c == '%' || c == '#'; }
-// Text between tags, with Jinja's blank rules as chat templates use them: '-' strips all blanks on its side; else a statement or
-// comment takes the newline after it and the indentation before it.
+// Text between tags, with Jinja's blank rules as chat templates use them: '-' strips all blanks on its side; else, but for a '+', a
+// statement or comment takes the newline after it and the indentation before it.
 static void llm__jinja_plain(llm__jinja *j, bool strip_left, bool eat_newline) {
     const char *p = j->source.p;
     size_t begin, end, line;
@@ -14155,25 +14183,29 @@ static void llm__jinja_reduce(llm__jinja *j, llm__str source) {
     j->source = source;
     j->hash = 0xcbf29ce484222325u;
     for (;;) {
-        char kind, close;
+        char kind, close, sign = 0;
+        size_t inside;
         llm__jinja_plain(j, strip_left, eat_newline);
         if (j->at >= source.n) break;
         kind = source.p[j->at + 1];
         close = kind == '{' ? '}' : kind;
         j->at += 2;
         if (llm__jinja_peek(j, 0) == '-' || llm__jinja_peek(j, 0) == '+') j->at++;
+        inside = j->at;
         if (kind == '{') llm__jinja_output(j);
         else if (kind == '%') llm__jinja_statement(j);
         else while (j->at < source.n && !(llm__jinja_peek(j, 0) == '#' && llm__jinja_peek(j, 1) == '}')) j->at++;
-        if (kind == '#') strip_left = source.p[j->at - 1] == '-';
-        else {
+        if (kind == '#') {
+            if (j->at > inside) sign = source.p[j->at - 1];
+        } else {
             while (llm__jinja_is_blank(llm__jinja_peek(j, 0))) j->at++;
-            strip_left = llm__jinja_peek(j, 0) == '-';
-            if (llm__jinja_peek(j, 0) == '-' || llm__jinja_peek(j, 0) == '+') j->at++;
+            sign = llm__jinja_peek(j, 0);
+            if (sign == '-' || sign == '+') j->at++;
         }
+        strip_left = sign == '-';
         if (llm__jinja_peek(j, 0) != close || llm__jinja_peek(j, 1) != '}') { llm__jinja_unit(j, LLM__JINJA_BAD); break; }
         j->at += 2;
-        eat_newline = kind != '{';
+        eat_newline = kind != '{' && sign != '+';
     }
 }
 
@@ -15732,12 +15764,12 @@ static uint64_t llm__needed(const llm_stats_info *f) { return f->weight_bytes + 
       f->recent_gb_s > 0.0 && f->recent_gb_s < 0.8 * f->burst_gb_s && f->cpu_mhz && f->cpu_mhz * 10 < f->burst_mhz * 9, \
       llm__ratio(f->burst_gb_s, f->recent_gb_s), \
       "fast in the first minute, then slower and slower", "llm report: clock", \
-      "the clock fell from {burst_mhz} to {cpu_mhz} MHz, and decode with it ({temperature_c} C): not a slow model, but a hot machine", \
+      "the clock fell from {burst_mhz} to {cpu_mhz}, and decode with it ({temperature_c}): not a slow model, but a hot machine", \
       "let it cool, use fewer threads, do not pin them; expect this rate when it runs for long") \
     X(power_saving, 5, LLM_BOUND, "decode", \
       llm__str_is(llm__str_of(f->power_mode), "low-power"), llm__ratio(f->cpu_mhz_max, f->cpu_mhz), \
       "slower on battery than on mains", "llm report: power mode", \
-      "the system saves power (mode {power_mode}, {cpu_mhz} of {cpu_mhz_max} MHz)", \
+      "the system saves power (mode {power_mode}, clock {cpu_mhz} of {cpu_mhz_max})", \
       "switch the power-saving mode off, or plug it in")
 
 typedef struct llm__rule {
@@ -15764,7 +15796,8 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 }
 
 // The facts that texts name, and how they are written.
-enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA };
+enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA, LLM__FACT_MHZ, LLM__FACT_HEAT,
+       LLM__FACT_FREE };                     // of the last three 0 is unknown, and no 0 of anything
 #define LLM__FACTS(X) \
     X(U32, n_threads) X(U32, n_threads_asked) X(REAL, quota_throttled_pct) X(U32, cpu_share) X(U32, n_threads_resting) \
     X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) \
@@ -15772,10 +15805,10 @@ enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FAC
     X(TEXT, cores_reason) X(ISA, isa) X(ISA, isa_best) X(TEXT, compiler) X(TEXT, isas_compiled) X(TEXT, file_system) X(TEXT, name_type) \
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(SHARE, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
-    X(BYTES, swapped_bytes) X(BYTES, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
+    X(BYTES, swapped_bytes) X(FREE, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
     X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, cpu_user_pct) X(REAL, preempted_per_token) \
     X(U32, burst_mhz) \
-    X(U32, cpu_mhz) X(U32, cpu_mhz_max) X(REAL, temperature_c) X(TEXT, power_mode)
+    X(MHZ, cpu_mhz) X(MHZ, cpu_mhz_max) X(HEAT, temperature_c) X(TEXT, power_mode)
 
 static const struct llm__fact { const char *name; int kind; size_t at; } llm__facts[] = {
 #define LLM__X(kind, name) { #name, LLM__FACT_##kind, offsetof(llm_stats_info, name) },
@@ -15797,6 +15830,18 @@ static void llm__fact_text(llm__text *t, const llm_stats_info *f, llm__str name)
             if (pct > 0.0) llm__text_real(t, pct, 1);
             llm__text_visible(t, llm__str_of(pct > 0.0 ? " %" : "an unknown share"));
             return; }
+        case LLM__FACT_MHZ:
+            if (*(const uint32_t *)at) llm__text_add(t, "%u MHz", *(const uint32_t *)at);
+            else llm__text_add(t, "unknown");
+            return;
+        case LLM__FACT_HEAT:
+            if (*(const double *)at > 0.0) llm__text_real(t, *(const double *)at, 1);
+            llm__text_add(t, *(const double *)at > 0.0 ? " C" : "temperature unknown");
+            return;
+        case LLM__FACT_FREE:
+            if (!*(const uint64_t *)at) { llm__text_add(t, "an unknown amount"); return; }
+            llm__text_size(t, *(const uint64_t *)at);
+            return;
         case LLM__FACT_BYTES: llm__text_size(t, *(const uint64_t *)at); return;
         case LLM__FACT_ISA:   llm__text_visible(t, llm__str_of(llm__isa_name(*(const llm_isa *)at))); return;
         default:              llm__text_visible(t, llm__str_of(*(const char *const *)at)); return;
@@ -17382,13 +17427,13 @@ LLM__PUBLIC llm_token llm_sample(llm_ctx *c) {
 // ---- what the conversation should be ----
 
 // Appends text to t as tokens. At the very start of a context stands exactly one BOS if the vocabulary wants one, whether the text
-// (a template's, say) brings it or not.
-static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, const llm__span *plain, size_t n_plain) {
+// (a template's, say) brings it or not. special: LLM_PARSE_SPECIAL, or 0 where control tokens that the text spells are just text.
+static llm_result llm__append_text(llm_ctx *c, llm__tokens *t, llm__str text, unsigned special, const llm__span *plain, size_t n_plain) {
     const llm__vocab *v = &c->model->vocab;
     const llm__heap *h = &c->work;
     const llm_token bos = v->special[LLM_BOS];
     const bool wants_bos = t->n == 0 && v->add_bos && bos != LLM_NO_TOKEN;
-    const unsigned flags = LLM_PARSE_SPECIAL | (t->n ? LLM__TOK_GOES_ON : 0u);
+    const unsigned flags = special | (t->n ? LLM__TOK_GOES_ON : 0u);
     size_t n = 0, room = t->n + 1 + text.n / 3 + 16;
     llm_result r;
     void *p;
@@ -17417,20 +17462,21 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
     llm_message *m = LLM__NEW(h, llm_message, n_notes + 1);
     llm__tokens content = LLM__ZERO;
     llm_result r;
-    size_t i;
+    size_t i, n_plain;
     memset(&p, 0, sizeof p);
     if (!m) return llm__no_memory_for_text(c);
     for (i = 0; i < n_notes; i++) { m[i].role = c->said.p + c->notes[i].role; m[i].content = c->said.p + c->notes[i].content; }
     r = llm__chat_render(c->chat, &c->model->vocab, m, n_notes, ask ? (unsigned)LLM_GENERATION_PROMPT : 0u, h, &p, &c->error);
     if (r == LLM_NO_MEMORY) r = llm__no_memory_for_text(c);
+    n_plain = c->trust_content ? 0 : p.n_plain;
     if (r == LLM_OK && content_end) {
         const size_t end = p.n_plain ? p.plain[p.n_plain - 1].end : 0;
         if (!llm__tokens_add(h, &content, t->v, t->n)) r = llm__no_memory_for_text(c);
-        else r = llm__append_text(c, &content, llm__str_n(p.text.p, end), p.plain, c->trust_content ? 0 : p.n_plain);
+        else r = llm__append_text(c, &content, llm__str_n(p.text.p, end), LLM_PARSE_SPECIAL, p.plain, n_plain);
         *content_end = content.n;
         llm__free(h, content.v);
     }
-    if (r == LLM_OK) r = llm__append_text(c, t, llm__str_n(p.text.p, p.text.n), p.plain, c->trust_content ? 0 : p.n_plain);
+    if (r == LLM_OK) r = llm__append_text(c, t, llm__str_n(p.text.p, p.text.n), LLM_PARSE_SPECIAL, p.plain, n_plain);
     llm__free(h, m);
     llm__prompt_free(&p, h);
     return r;
@@ -17447,7 +17493,7 @@ static llm_result llm__target(llm_ctx *c, llm__tokens *t) {
     llm_result r = LLM_OK;
     if (!llm__tokens_add(&c->work, t, c->base.v, c->base.n)) return llm__no_memory_for_text(c);
     if (c->n_notes) r = llm__append_notes(c, t, c->n_notes, c->raw.n == 0, NULL);
-    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, t, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, t, llm__str_n(c->raw.p, c->raw.n), LLM_PARSE_SPECIAL, NULL, 0);
     return r;
 }
 
@@ -17468,7 +17514,7 @@ static llm_result llm__bake(llm_ctx *c) {
         r = llm__no_memory_for_text(c);
     if (r == LLM_OK && c->n_notes) r = llm__append_notes(c, &all, c->n_notes, false, NULL);
     if (r == LLM_OK && c->notes_settled) r = llm__append_notes(c, &settled, c->notes_settled, false, NULL);
-    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &all, llm__str_n(c->raw.p, c->raw.n), NULL, 0);
+    if (r == LLM_OK && c->raw.n) r = llm__append_text(c, &all, llm__str_n(c->raw.p, c->raw.n), LLM_PARSE_SPECIAL, NULL, 0);
     if (r == LLM_OK) r = llm__base_take(c, &all);
     if (r == LLM_OK) {
         c->base_settled = llm__common_prefix(&all, &settled);
@@ -17481,12 +17527,13 @@ static llm_result llm__bake(llm_ctx *c) {
     return r;
 }
 
-// base = past up to the answer, then its text: the stop string that ended it is not part of it.
+// base = past up to the answer, then its text: the stop string that ended it is not part of it. A control token has no text in an answer:
+// where one is spelled there, the model wrote its letters, and letters they stay.
 static llm_result llm__base_from_answer(llm_ctx *c) {
     llm__tokens t = LLM__ZERO;
     llm_result r = LLM_OK;
     if (!llm__tokens_add(&c->work, &t, c->past.v, c->answer_begin)) r = llm__no_memory_for_text(c);
-    if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), NULL, 0);
+    if (r == LLM_OK) r = llm__append_text(c, &t, llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n), 0, NULL, 0);
     if (r == LLM_OK) r = llm__base_take(c, &t);
     llm__free(&c->work, t.v);
     return r;

@@ -160,7 +160,8 @@ static void report_facts(const session *s) {
     run.prefill_timing = "evaluation";
     run.decode_timing = "evaluation";
     run.n_ctx = s->o.ctx ? s->o.ctx : info.n_ctx_train < 4096 ? info.n_ctx_train : 4096;
-    run.n_batch = s->o.batch && s->o.batch < run.n_ctx ? s->o.batch : run.n_ctx < 512 ? run.n_ctx : 512;
+    run.n_batch = s->o.batch ? s->o.batch : 512;
+    if (run.n_batch > run.n_ctx) run.n_batch = run.n_ctx;
     run.prompt = REPORT_PROMPT;
     run.gen = REPORT_ANSWER;
     run.rounds = 1;

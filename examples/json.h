@@ -1,5 +1,5 @@
-// json.h - reads JSON that strangers wrote: strict as RFC 8259, bounded in everything, no recursion. What is wrong gets one sentence with
-// its line.
+// json.h - reads JSON that strangers wrote: strict as RFC 8259, a byte order mark apart, bounded in everything, no recursion. What is
+// wrong gets one sentence with its line.
 
 //------------------------------------------------------------------------------------------------------------------------------
 // >>json   Values stand in one array, each after what contains it; strings are decoded where they stand in the file's bytes.
@@ -256,6 +256,27 @@ static int json_parse(json *j) {
     return 1;
 }
 
+// PowerShell's > writes UTF-16, and some editors a mark before UTF-8: what was JSON before still is.
+static void json_as_utf8(text *t) {
+    const unsigned char *p = (const unsigned char *)t->p;
+    text out = { NULL, 0, 0 };
+    size_t i;
+    text_clear(&out);
+    if (t->n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) text_add(&out, t->p + 3, t->n - 3);
+    else if (t->n >= 2 && p[0] == 0xff && p[1] == 0xfe) {
+        for (i = 2; i + 1 < t->n; i += 2) {
+            long c = p[i] | p[i + 1] << 8, low = i + 3 < t->n ? p[i + 2] | p[i + 3] << 8 : 0;
+            char utf8[4];
+            if (c >= 0xd800 && c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+                c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+                i += 2;
+            }
+            text_add(&out, utf8, (size_t)(json_put_utf8(utf8, c) - utf8));       // half a pair comes out as no UTF-8, and is refused
+        }
+    } else { text_free(&out); return; }
+    text_free(t);
+    *t = out;
+}
 // Returns 0 after a complaint.
 static int json_load(const char *path, json *j) {
     char chunk[4096];
@@ -272,6 +293,7 @@ static int json_load(const char *path, json *j) {
     fclose(f);
     if (n) { complain("cannot read '%s': %s", path, strerror((int)n)); return 0; }
     if (j->bytes.n > JSON_BYTES) { complain("'%s' is larger than 4 MB: no report is", path); return 0; }
+    json_as_utf8(&j->bytes);
     if (!json_parse(j)) { complain("'%s' is not JSON: %s", path, j->error); return 0; }
     return 1;
 }

@@ -185,6 +185,12 @@ static void bytes_text(char *out, size_t cap, uint64_t bytes) {
     else snprintf(out, cap, "%.2f GB", (double)bytes / 1e9);
 }
 
+static void *room_for(size_t n, size_t each) {
+    void *p = n <= (size_t)-1 / each ? malloc(n * each) : NULL;
+    if (!p) { complain("out of memory"); exit(EXIT_FAILED); }
+    return p;
+}
+
 // The whole of a stream. Returns 0 when it cannot be read.
 static int read_all(FILE *f, text *out) {
     char chunk[4096];
@@ -584,10 +590,11 @@ static llm_result run_queue(session *s, const text *prompt) {
 
 static void run_json(session *s, const text *answer, llm_stop stop) {
     llm_stats_info i = stats_of(s->ctx);
+    const uint64_t prompt = i.prefill_tokens + i.reused_tokens, past = llm_past(s->ctx);
     fputs("{\"text\": ", stdout);
     json_text(stdout, text_of(answer), answer->n);
-    // The first token comes out of the prefill; the rest take one decode step each. The end token counts.
-    json_count(stdout, "tokens", stop == LLM_STOP_ERROR ? i.decode_tokens : i.decode_tokens + 1);
+    // What the context holds beyond the prompt. The end token counts, which stands in no context.
+    json_count(stdout, "tokens", (past > prompt ? past - prompt : 0) + (stop == LLM_STOP_EOG));
     json_string(stdout, ", ", "stop", stop_name(stop));
     if (stop == LLM_STOP_ERROR) json_string(stdout, ", ", "error", llm_last_error(s->ctx)->text);
     json_real(stdout, "load_ms", i.load_ms);
@@ -663,6 +670,7 @@ typedef struct chat {
     size_t n_turns, cap_turns;
     text line, saved_as;
     int failed, stale_cancel, at_terminal;
+    int is_block;                // what was read stood between two lines of """
 } chat;
 
 // A handler has no argument: these two are the only state outside main. `answering` is set only while llm_next may be running,
@@ -770,7 +778,7 @@ static input chat_read(chat *c) {
     chat_prompt(c, "> ");
     in = chat_read_line(c);
     if (in != INPUT_LINE) return in;
-    block = strcmp(c->line.p, "\"\"\"") == 0;
+    block = c->is_block = strcmp(c->line.p, "\"\"\"") == 0;
     if (block) text_clear(&c->line);
     while (block || (c->line.n > from && c->line.p[c->line.n - 1] == '\\')) {
         if (!block) c->line.p[c->line.n - 1] = '\n';
@@ -829,6 +837,8 @@ static void chat_answer(chat *c, size_t turns_before) {
         complain("%s", llm_last_error(c->s->ctx)->text);
         chat_forget(c, turns_before);
         c->failed = 1;
+        // All input that waited is gone: before the first answer the system message too.
+        if (c->s->o.system && llm_past(c->s->ctx) == 0) llm_say(c->s->ctx, "system", c->s->o.system);
     } else {
         turn *last = c->n_turns ? &c->turns[c->n_turns - 1] : NULL;
         if (last && strcmp(last->role, "assistant") == 0) text_add(&last->said, text_of(&answer), answer.n);
@@ -905,7 +915,7 @@ static void chat_help(void) {
           "/save FILE     the transcript so far\n"
           "/quit          leaves, as Ctrl-D does\n"
           "Ctrl-C stops an answer. A line that ends in \\ goes on in the next one; \"\"\" alone on a line begins and ends a text\n"
-          "of several lines. A line that begins with a space is never a command.\n", stderr);
+          "of several lines. Such a text, and a line that begins with a space, is never a command.\n", stderr);
 }
 
 // Returns 0 to leave.
@@ -946,7 +956,7 @@ static void chat_loop(chat *c) {
         if (in == INPUT_END) break;
         if (in == INPUT_GIVEN_UP) { fputs("\n[/quit or Ctrl-D leaves]\n", stderr); continue; }
         if (c->line.n == 0) continue;
-        if (c->line.p[0] == '/') {
+        if (c->line.p[0] == '/' && !c->is_block) {
             if (!chat_command(c, &system_text)) break;
         } else chat_say(c);
         if (ferror(stdout)) break;                                       // nobody hears what comes
@@ -1037,17 +1047,23 @@ static int sha256_file(const char *path, char *hex) {
     free(piece);
     return good;
 }
+// Files that the model lies in: what a name looks like does not count.
+static uint32_t info_shards(const llm_model *model) {
+    text value = { NULL, 0, 0 };
+    uint64_t n = 1;
+    if (!info_value(model, "split.count", &value) || !parse_u64(value.p, &n) || n < 1 || n > 999) n = 1;
+    text_free(&value);
+    return (uint32_t)n;
+}
 // A line for the file, or for each of its shards, whose names end in "-00001-of-00003.gguf"; for JSON an array. Returns 0 after a complaint.
 static int info_sums(const session *s, text *out) {
+    const uint32_t shards = info_shards(s->model);
     const size_t n = strlen(s->o.model);
-    char *path = (char *)malloc(n + 1), *count = n > 20 ? path + n - 10 : NULL, hex[65];
-    unsigned long shards = 1, k;
-    if (!path) { complain("out of memory"); exit(EXIT_FAILED); }
+    char *path = (char *)room_for(n + 1, 1), hex[65];
+    uint32_t k;
     memcpy(path, s->o.model, n + 1);
-    if (count && strncmp(count - 4, "-of-", 4) == 0 && strcmp(count + 5, ".gguf") == 0 && strspn(count, "0123456789") == 5)
-        shards = strtoul(count, NULL, 10);
     for (k = 1; k <= shards; k++) {
-        if (shards > 1) { sprintf(count - 9, "%05lu", k % 100000); count[-4] = '-'; }
+        if (shards > 1 && n >= 20) snprintf(path + n - 20, 21, "-%05u-of-%05u.gguf", (unsigned)(k % 100000), (unsigned)(shards % 100000));
         if (!sha256_file(path, hex)) break;
         text_adds(out, s->o.json ? k == 1 ? "[\"" : "\", \"" : "");
         text_adds(out, hex);
@@ -1213,11 +1229,6 @@ static double median(double *v, uint32_t n, double *spread_pct) {
     m = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
     if (spread_pct) *spread_pct = m > 0 ? 100 * (v[n - 1] - v[0]) / m : 0;
     return m;
-}
-static void *room_for(size_t n, size_t each) {
-    void *p = n <= (size_t)-1 / each ? malloc(n * each) : NULL;
-    if (!p) { complain("out of memory"); exit(EXIT_FAILED); }
-    return p;
 }
 
 static uint32_t bench_ctx(const options *o) { return o->depth + o->n_prompt + o->n_gen + 1; }
@@ -1401,14 +1412,13 @@ static int bench_check(session *s, bench *b) {
     float *got = (float *)room_for((size_t)n_vocab * (n + 1), sizeof *got);
     llm_model_desc desc;
     llm_error e;
-    llm_model *scalar;
-    int good;
-    memset(&desc, 0, sizeof desc);
+    llm_model *scalar = NULL;
+    int good = session_desc(s, &desc);                             // the file comes in the same way, by force if need be
     desc.n_threads = b->stats.n_threads;
     desc.isa = LLM_ISA_SCALAR;
+    desc.cores = LLM_CORES_ANY;
     check_prompt(s->model, tokens, n_vocab);
-    scalar = llm_load(s->o.model, &desc, &e);
-    if (!scalar) complain("%s", e.text);
+    if (good && !(scalar = llm_load(s->o.model, &desc, &e))) complain("%s", e.text);
     good = scalar && check_run(s, scalar, s->kv_type == LLM_KV_F32 ? LLM_KV_F32 : LLM_KV_F16, n, 0, tokens, want, n_vocab);
     good = good && check_run(s, s->model, s->kv_type, n, 1, tokens, got, n_vocab) && check_rows(s, b, want, got, n + 1);
     b->n_checked = n;
@@ -1591,11 +1601,22 @@ static int run_command(const command *c, const char *program, int n, char **rest
     return code;
 }
 
+// A stream that is closed when the program starts would lend its number to the next file that is opened, and what is meant for the stream
+// would go into that: a page, a report. One that can be opened but not used takes the place, and using it fails as it should.
+static void keep_streams(void) {
+#if !defined(_WIN32)
+    int f;
+    for (f = 0; f < 3; f++)
+        if (fcntl(f, F_GETFD) < 0) (void)open("/dev/null", f == 0 ? O_WRONLY : O_RDONLY);
+#endif
+}
+
 int main(int argc, char **argv) {
     size_t i;
 #if defined(_WIN32)
     SetConsoleOutputCP(CP_UTF8);
 #endif
+    keep_streams();
     if (argc < 2) { usage(stderr); return EXIT_USAGE; }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);

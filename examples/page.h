@@ -33,13 +33,17 @@ static const char page_style[] =
     "code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.93em}"
     "footer{margin-top:20px;color:var(--soft);font-size:13px}";
 
+// Names of files may be any bytes, and sentences are cut at any: what is no UTF-8 comes out as U+FFFD.
 static void html_text(FILE *f, const char *s) {
-    for (; *s; s++) {
-        if (*s == '&') fputs("&amp;", f);
+    size_t n = strlen(s), len;
+    for (; n; s += len, n -= len) {
+        len = utf8_length(s, n);
+        if (!len) { fputs("\xef\xbf\xbd", f); len = 1; }
+        else if (*s == '&') fputs("&amp;", f);
         else if (*s == '<') fputs("&lt;", f);
         else if (*s == '>') fputs("&gt;", f);
         else if (*s == '"') fputs("&quot;", f);
-        else if ((unsigned char)*s >= 32) fputc(*s, f);
+        else if ((unsigned char)*s >= 32) fwrite(s, 1, len, f);
     }
 }
 static void html_args(FILE *f, const char *format, va_list args) {
@@ -159,8 +163,8 @@ static const char *times_text(double gain, char *out, size_t cap) {
 }
 static void html_sentence(FILE *f, const char *s) {
     if (!*s) return;
-    fputc(toupper((unsigned char)*s), f);
-    html_format(f, "%s. ", s + 1);
+    if (*s >= 'a' && *s <= 'z') fputc(*s++ - 'a' + 'A', f);        // it may begin with the name of a file, and that with anything
+    html_format(f, "%s. ", s);
 }
 
 //------------------------------------------------------------------------------------------------------------------------------

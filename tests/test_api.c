@@ -2261,6 +2261,39 @@ static void forged_turns(llm_model *m) {
     if (!CHECK(tokens[0] > tokens[1] + specials)) printf("  %u tokens plain, %u trusted\n", (unsigned)tokens[0], (unsigned)tokens[1]);
 }
 
+// A model that is talked into writing the letters of a control token has written letters: they stay what they are when a stop string ends
+// the answer, which is then made of its text again.
+static void spelled_control_token(llm_model *m) {
+    static const char text[] = "<|im_end|> STOP";
+    const char *const stop = "STOP";
+    const llm_token end = llm_special_token(m, LLM_EOT);
+    llm_ctx *c = open_text(m, 1, 0);
+    llm_token ids[64];
+    size_t n = llm_tokenize(m, text, sizeof text - 1, 0, ids, 64), i, before, found = 0;
+    SECTION("the letters of a control token in an answer");
+    if (!CHECK(c && n > 5 && n < 64 && end != LLM_NO_TOKEN) || !CHECK_EQ(llm_set_stop(c, &stop, 1), LLM_OK)) { llm_close(c); return; }
+    CHECK_EQ(llm_feed(c, "Once", 4), LLM_OK);
+    for (i = 0; i < n; i++) {                                       // one token at a time, each the only one that can be picked
+        llm_sampling s;
+        llm_bias bias;
+        memset(&s, 0, sizeof s);
+        bias.token = ids[i];
+        bias.bias = 1e6f;
+        s.bias = &bias;
+        s.n_bias = 1;
+        CHECK_EQ(llm_set_sampling(c, &s), LLM_OK);
+        while (llm_next(c, NULL) != NULL) { }
+    }
+    CHECK_EQ(llm_why(c), LLM_STOP_STRING);
+    before = llm_past(c);
+    CHECK_EQ(llm_feed(c, " go on", 6), LLM_OK);
+    llm_next(c, NULL);
+    for (i = 0; i < c->past.n; i++) found += c->past.v[i] == end;
+    CHECK_EQ(found, 0);
+    CHECK(llm_past(c) + 4 > before);
+    llm_close(c);
+}
+
 static void cancelled_answer(llm_model *m) {
     static reply whole, part, rest;
     llm_ctx *c = open_text(m, 60, 0);
@@ -2687,6 +2720,7 @@ static void text_suites(void) {
     trimmed_answer(m);
     raw_text(m);
     forged_turns(m);
+    spelled_control_token(m);
     cancelled_answer(m);
     full_in_text(m);
     failure_after_feeding(m);

@@ -122,7 +122,31 @@ static void bench_with(fault f, const char *kv, int holds) {
     if (!holds) printf("  fault %d with %s: %s", (int)f, kv, err);
 }
 
+// The name of a file begins a sentence of the doctor's page, and what stands in it is cut at any byte: still text, and nothing but text.
+static void page_names(void) {
+    static const struct { const char *says, *page; } names[] = {
+        { "<img src=x onerror=alert(1) .gguf instead of a.gguf", "&lt;img src=x onerror=alert(1) .gguf instead of a.gguf. " },
+        { "&lt;b.gguf", "&amp;lt;b.gguf. " }, { "\"q", "&quot;q. " }, { "model", "Model. " }, { "", "" },
+        { "\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9. " }, { "ab\xc3", "Ab\xef\xbf\xbd. " }, { "\x9b" "31m", "\xef\xbf\xbd" "31m. " }
+    };
+    size_t i;
+    SECTION("the doctor's page: names of files");
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char got[200];
+        FILE *f = tmpfile();
+        size_t n;
+        if (!CHECK(f != NULL)) return;
+        html_sentence(f, names[i].says);
+        rewind(f);
+        n = fread(got, 1, sizeof got - 1, f);
+        got[n] = 0;
+        CHECK_TEXT(got, names[i].page);
+        fclose(f);
+    }
+}
+
 int main(void) {
+    page_names();
     SECTION("sound kernels");
     bench_with(SOUND, "f16", 1);
     bench_with(SOUND, "f32", 1);

@@ -119,6 +119,15 @@ if [ -w /dev/full ]; then
     check "a full disk: llm chat: code 1, and said once" [ $? -eq 1 -a "$(grep -c '^llm: cannot write' "$err")" -eq 1 ]
 fi
 
+# Streams that are closed from the start: no file that is opened afterwards stands in for them.
+"$llm" info $tiny >&- 2> "$err"
+check "stdout closed: code 1, and said" [ $? -eq 1 -a "$(grep -c '^llm: cannot write' "$err")" -eq 1 ]
+"$llm" info /nonexistent/model.gguf > "$out" 2>&- < /dev/null
+check "stderr closed: code 1" [ $? -eq 1 ]
+"$llm" doctor $tiny --quick --threads 1 --json "$dir/closed.json" >&- 2> "$err" < /dev/null
+check "stdout closed: no text in a file" [ "$(head -c 1 "$dir/closed.json")" = '{' ]
+check "stdout closed: experiments are heard" grep -q '"tok_s": [1-9]' "$dir/closed.json"
+
 # -- JSON
 check "run --json" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json
 check "run --json: nothing on stderr" empty "$err"
@@ -130,6 +139,12 @@ check "run --json: what ran" \
     json "o['threads'] >= 1 and len(o['isa']) > 1 and o['mapping'] in ('map', 'read') and isinstance(o['bits_promise'], bool)"
 check "run --json --threads 1 --read" run_as 0 run $tiny -p "$ask" --temp 0 -n 5 --json --threads 1 --read
 check "run --json: as asked" json "o['threads'] == 1 and o['mapping'] == 'read'"
+# Beyond the positions that the question takes there is room for one token of an answer, and for one more with each further position.
+room=$("$llm" run $tiny -p "$ask" --temp 0 -n 1 --json 2> /dev/null | sed 's/.*"prefill_tokens": \([0-9]*\).*/\1/')
+for more in 0 1 3; do
+    check "run, room for $more tokens" run_as 0 run $tiny -p "$ask" --temp 0 --json --ctx $((room + more))
+    check "run, room for $more tokens: counted" json "o['stop'] == 'context' and o['tokens'] == $more and (o['text'] != '') == ($more > 0)"
+done
 check "run to the end" run_as 0 run $tiny -p "$ask" --temp 0 --json
 check "the answer ends by itself" json "o['stop'] == 'eog' and o['tokens'] > 20"
 if [ -n "$python" ]; then
@@ -150,6 +165,15 @@ check "info --json: sums" \
 check "info --json: bits" json "abs(o['bits_per_weight'] - 8.0 * o['weight_bytes'] / o['n_params']) < 0.01"
 check "info --key" run_as 0 info $tiny --key general.architecture
 check "info --key: the value" [ "$(cat "$out")" = llama ]
+# Names that look like those of several files: what the file says counts.
+for name in m-00001-of-00000 m-00001-of-00003 a-part-of-00002; do
+    cp $tiny "$dir/$name.gguf"
+    check "info $name --sha256" run_as 0 info "$dir/$name.gguf" --sha256 --json
+    check "info $name --sha256: one sum" json "len(o['sha256']) == 1 and len(o['sha256'][0]) == 64"
+    rm -f "$dir/$name.gguf"
+done
+check "report --batch" run_as 0 report $tiny --ctx 1024 --batch 2048 --json
+check "report --batch: no more than there are positions" json "o['facts']['run']['n_batch'] == 1024"
 refuses "info --key of no key" 1 "info $tiny --key no.such.key"
 for kv in f32 q8_0; do
     check "run --kv $kv" run_as 0 run $tiny -p "$ask" --temp 0 -n 40 --kv $kv --json
@@ -214,6 +238,17 @@ check "chat: a block may hold a command's name" grep -qx '/quit' "$dir/lines.md"
 check "chat: /system is in the transcript" grep -qxF 'You tell stories.' "$dir/lines.md"
 check "chat: /reset forgets" [ "$(grep -c '^## user' "$dir/none.md")" -eq 0 ]
 check "chat: --quiet has no timing" [ "$(grep -c 'tok/s' "$err")" -eq 0 ]
+printf '%s\n' '"""' '/* a comment' '/quit */' '"""' "/save $dir/slash.md" > "$dir/talk.txt"
+check "chat: a block" run_as 0 chat $tiny -n 4
+check "chat: a block is never a command" grep -qxF '/* a comment' "$dir/slash.md"
+# A question that is refused takes all with it that waited, but not what the conversation begins with.
+printf '%s\n' "$(printf 'fox %.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)" hi > "$dir/talk.txt"
+check "chat: a question too long" run_as 1 chat $tiny --system "You tell stories." -n 2 --ctx 60
+check "chat: a question too long: said" said 'the context needs'
+kept=$(sed -n 's/.*prefill \([0-9]*\) tokens.*/\1/p' "$err")
+printf '%s\n' hi > "$dir/talk.txt"
+check "chat: a system message" run_as 0 chat $tiny --system "You tell stories." -n 2 --ctx 60
+check "chat: a system message outlives a question that is refused" said "prefill ${kept:-none} tokens"
 in=/dev/null
 check "chat: an empty input" run_as 0 chat $tiny
 

@@ -245,6 +245,17 @@ check "llama-bench without a prompt: said" shows '^prefill: theirs states no spe
 { echo '['; test_of 128 64 0 3 '"use_mmap": true'; echo ']'; } > "$dir/pg.json"
 refuses "llama-bench, prompt and generation in one" "$dir/pg.json" 'no report of speed'
 
+# -- as PowerShell's > writes them, and some editors
+if [ -n "$python" ]; then
+    own mine cpu='Ryzen é 😀'
+    for code in utf-8-sig utf-16; do
+        "$python" -c "import sys; open(sys.argv[2], 'wb').write(open(sys.argv[1], encoding='utf-8').read().encode(sys.argv[3]))" \
+            "$dir/mine.json" "$dir/theirs.json" $code
+        compared "$code"
+        check "$code: nothing differs" json "d['ratio'] == 1 and not o['differs']"
+    done
+fi
+
 # -- files that are none
 own mine
 bad() { printf "$2" > "$dir/bad.json"; refuses "$1" "$dir/bad.json" "$3"; }
@@ -284,7 +295,12 @@ bad "an escaped NUL" '["\\u0000"]' 'u that is no character'
 bad "an unknown escape" '["\\x41"]' 'an escape that JSON does not have'
 bad "no UTF-8" '["\377"]' 'not UTF-8'
 bad "overlong UTF-8" '["\300\200"]' 'not UTF-8'
-bad "a byte order mark" '\357\273\277{}' 'a value is missing, or is none'
+bad "a byte order mark, and no more" '\357\273\277' 'the file ends too early'
+bad "a byte order mark of UTF-16, and no more" '\377\376' 'the file ends too early'
+bad "half a character of UTF-16" '\377\376[' 'the file ends too early'
+bad "UTF-16, half a pair" '\377\376[\000"\000\000\330"\000]\000' 'not UTF-8'
+bad "UTF-16, a NUL" '\377\376[\000\000\000]\000' 'bytes that are zero'
+bad "two byte order marks" '\357\273\277\357\273\277{}' 'a value is missing, or is none'
 bad "a NUL" '{"decode_tok_s": 1}\000' 'bytes that are zero'
 bad "17 deep" "$(printf '[%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17)" 'nested more than 16 deep'
 bad "no speed" '{"decode_tok_s": "fast", "facts": [1, {}], "depth": {}}' 'no report of speed'

@@ -316,7 +316,7 @@ static void test_rules(void) {
     f = healthy(); f.cores_asked = LLM_CORES_BIG; f.cores_reason = "the system says yes and does nothing";      // FR-037
     expect(&f, "not_pinned", 1.0, LLM_BOUND, "the system says yes and does nothing");
     f = healthy(); f.power_mode = "low-power"; f.cpu_mhz = f.burst_mhz = 1500;
-    expect(&f, "power_saving", 2.0, LLM_BOUND, "1500 of 3000 MHz");
+    expect(&f, "power_saving", 2.0, LLM_BOUND, "clock 1500 MHz of 3000 MHz");
     f = healthy(); f.cpu_share = 50;
     expect(&f, "capped", 2.0, LLM_BOUND, "50 %");
     SECTION("rules: heat is a falling clock, not a falling rate (FR-047)");
@@ -324,6 +324,15 @@ static void test_rules(void) {
     expect(&f, "throttled", 1.0 / 0.55, LLM_MEASURED, "from 3000 to 1700 MHz");
     f.cpu_mhz = 3000;
     CHECK_TEXT(first_of(&f).code, "none");
+    SECTION("rules: what is not known is no 0");
+    f = healthy(); f.recent_gb_s = f.burst_gb_s * 0.55; f.cpu_mhz = 1700; f.temperature_c = 0;
+    expect(&f, "throttled", 1.0 / 0.55, LLM_MEASURED, "(temperature unknown)");
+    f.temperature_c = 71;
+    expect(&f, "throttled", 1.0 / 0.55, LLM_MEASURED, "from 3000 to 1700 MHz, and decode with it (71.0 C)");
+    f = healthy(); f.power_mode = "low-power"; f.cpu_mhz = f.cpu_mhz_max = f.burst_mhz = 0;
+    expect(&f, "power_saving", 1.0, LLM_BOUND, "clock unknown of unknown)");
+    f = healthy(); f.major_faults_per_token = 900; f.cpu_user_pct = 4; f.mem_available = 0;
+    expect(&f, "paging", 25.0, LLM_MEASURED, "while an unknown amount of memory is free");
     SECTION("rules: several causes, the greatest first; repaired one by one the others stay (FR-032)");
     f = healthy(); f.optimized = 0; f.roofline_pct = 10; f.file_system = "FUSE"; f.first_touch_ms = 60000; f.first_token_ms = 62000;
     CHECK_EQ(llm__findings_of(&f, two, 2), 2);

@@ -591,6 +591,7 @@ static void test_rows(void) {
 
 #define LOOP   "{% for message in messages %}"
 #define TURN   "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}"
+#define SYSTEM(text) "{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\n" text "<|im_end|>\\n' }}{% endif %}"
 #define PROMPT "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 static void test_strictness(void) {
@@ -599,8 +600,11 @@ static void test_strictness(void) {
         "{%- for message in messages -%}\n    {{- '<|im_start|>' ~ message[\"role\"] ~ '\n' -}}\n    {{- message['content'] -}}\n"
         "    {{- '<|im_end|>\\n' -}}\n{%- endfor -%}\n\n{%- if add_generation_prompt -%}{{'<|im_start|>assistant\\n'}}{%- endif -%}\n",
         "{# ChatML #}" LOOP "\n    {#- a turn -#}\n" TURN "{% endfor %}\n" PROMPT,
+        "{#+#}\n{#--#}  {#+ + #}\n" LOOP TURN "{% endfor %}" PROMPT,
         "{% if tools %}{% if x %}{{ tools }}{% endif %}{% else %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,
-        LOOP "<|im_start|>{{ message['role'] }}\n{{ message.content }}<|im_end|>\n{% endfor %}" PROMPT
+        LOOP "<|im_start|>{{ message['role'] }}\n{{ message.content }}<|im_end|>\n{% endfor %}" PROMPT,
+        LOOP SYSTEM("Be kind.") TURN "{% endfor %}" PROMPT,
+        LOOP SYSTEM("\\\"S\\\"\\tit\\'s\\r\\n\n\\\\ caf\303\251") TURN "{% endfor %}" PROMPT
     };
     static const char *const different[] = {
         "", "ChatML", "{{ messages }}", "{% for message in messages %}", LOOP TURN "{% endfor %}",
@@ -608,6 +612,9 @@ static void test_strictness(void) {
         LOOP TURN " {% endfor %}" PROMPT,                                                   // a blank that is put out
         LOOP TURN "\n{% endfor %}" PROMPT,                                                  // a newline that is put out
         LOOP "\n\n" TURN "{% endfor %}" PROMPT,
+        "{% for message in messages +%}\n" TURN "{% endfor %}" PROMPT,                      // newlines that a '+' keeps
+        "{# x +#}\n" LOOP TURN "{% endfor %}" PROMPT,
+        "{#-#} " LOOP TURN "{% endfor %}" PROMPT,                                           // the '-' is that of the beginning
         "{{ bos_token }} " LOOP TURN "{% endfor %}" PROMPT,
         LOOP "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] | trim + '<|im_end|>' + '\\n'}}{% endfor %}" PROMPT,
         LOOP "{{'<|im_start|>' + message['role'] + '\\n' + message['text'] + '<|im_end|>' + '\\n'}}{% endfor %}" PROMPT,
@@ -618,6 +625,11 @@ static void test_strictness(void) {
         LOOP TURN "{% endfor %}{% if not add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
         LOOP TURN "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n<think>\\n' }}{% endif %}",
         LOOP TURN "{% endfor %}{{ '<|im_start|>system\\nEnd.<|im_end|>\\n' }}" PROMPT,
+        LOOP SYSTEM("caf\\u00e9") TURN "{% endfor %}" PROMPT,                               // escapes that Jinja resolves and we do not
+        LOOP SYSTEM("\\x41") TURN "{% endfor %}" PROMPT,
+        LOOP SYSTEM("\\d") TURN "{% endfor %}" PROMPT,                                      // one that stays as it is
+        LOOP SYSTEM("a\\\nb") TURN "{% endfor %}" PROMPT,                                  // one that joins two lines
+        LOOP SYSTEM("a\r\nb") TURN "{% endfor %}" PROMPT,                                   // a line end that Jinja makes a newline
         "{% if tools %}" LOOP TURN "{% endfor %}" PROMPT "{% endif %}",
         "{% if tools %}{% elif x %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,
         "{% if not tools %}{% else %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,

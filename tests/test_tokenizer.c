@@ -903,6 +903,32 @@ static void test_special_search(void) {
     }
 }
 
+// Many special tokens with one text: the last is found, or the last that is no control token where those do not count, and a text costs what
+// it costs with one. By counting what is looked through, because time depends on the machine.
+static void test_specials_alike(void) {
+    static file f;
+    static subject s;
+    static const char *const kinds[] = { "33334444", "44443333", "34343434", "33333333", "44444444", "34444444", "33333334" };
+    llm_error e;
+    size_t k, t;
+    SECTION("special tokens with one text");
+    for (k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const char *control = strrchr(kinds[k], '3'), *user = strrchr(kinds[k], '4');
+        file_begin(&f);
+        file_string(&f, "tokenizer.ggml.model", "llama");
+        file_strings(&f, "tokenizer.ggml.tokens", "ab~ab~ab~ab~ab~ab~ab~ab~a~b~abc~aa");
+        file_array(&f, "tokenizer.ggml.token_type", LLM__GGUF_I32, 12);
+        for (t = 0; t < 12; t++) put_u32(&f, t < 8 ? (uint32_t)(kinds[k][t] - '0') : t < 10 ? 1 : 3);
+        if (!CHECK_EQ(subject_open_bytes(&s, f.bytes, f.n, &plain_heap, &e), LLM_OK)) return;
+        CHECK_EQ(s.v.first[256] - s.v.first[0], 2 + (control != NULL) + (user != NULL));
+        if (CHECK_EQ(encode(&s, "ab", 2, LLM_PARSE_SPECIAL), 1)) CHECK_EQ(tokens[0], 7);
+        CHECK_EQ(encode(&s, "abcaaab", 7, LLM_PARSE_SPECIAL), 3);
+        CHECK(tokens[0] == 10 && tokens[1] == 11 && tokens[2] == 7);
+        if (user && CHECK_EQ(encode(&s, "ab", 2, 0), 1)) CHECK_EQ(tokens[0], user - kinds[k]);
+        subject_close(&s, &plain_heap);
+    }
+}
+
 // Text that goes on behind other text has no space before its first word; behind a special token it begins anew, as anywhere.
 static void test_space_behind_specials(void) {
     static subject s;
@@ -1110,6 +1136,7 @@ int main(void) {
     test_hostile();
     test_crowded();
     test_special_search();
+    test_specials_alike();
     test_single_digits();
     test_space_behind_specials();
     test_no_memory();

@@ -36,6 +36,7 @@ export QUESTION SEED
 web=$BUILD/web
 rm -f "$web/screenshot.png" "$web/screenshot-phone.png"
 check "make web" make -s web BUILD="$BUILD" > "$dir/web.build.log" 2>&1
+check "a file that is gone while it is read: a sentence, and the next one opens" node --no-experimental-fetch tests/web_reader.js "$web"
 for chromium in ${CHROMIUM:-} chromium chromium-browser google-chrome; do has "$chromium" && break; chromium=; done
 [ -n "$chromium" ] || { lacks "no Chromium"; finish; }
 CHROMIUM=$chromium

@@ -1,6 +1,6 @@
 // A language model on a board: no operating system, no C library, no malloc, one thread. The file tiny.gguf is linked into the program and
 // its weights are read where they lie, in flash; what the model needs besides comes out of one array. The same program runs on a desktop
-// (make desktop) and says the same there, to the bit: tests/test_board.sh compares them.
+// (make run-desktop) and says the same there, to the bit: tests/test_board.sh compares them.
 
 #define LLM_IMPLEMENTATION
 #include "llm.h"

@@ -45,6 +45,8 @@ int TO_PAGE(load)(double bytes) {
     llm_reader reader;
     llm_close(it.ctx);
     llm_unload(it.model);
+    it.ctx = NULL;                     // not to be closed twice, should the page throw where it reads
+    it.model = NULL;
     memset(&desc, 0, sizeof desc);
     desc.progress.progress_fn = show_progress;
     desc.clock.now_us = clock_us;
@@ -57,7 +59,7 @@ int TO_PAGE(load)(double bytes) {
 // A new conversation that begins with this question. The same seed repeats the same answer.
 int TO_PAGE(ask)(const char *question, double seed) {
     llm_sampling sampling = LLM_SAMPLING_DEFAULT;
-    sampling.seed = (uint64_t)seed;
+    sampling.seed = seed >= 0 && seed < 18446744073709551616.0 ? (uint64_t)seed : 0;        // a page may say anything
     return !fails(llm_rewind(it.ctx, 0)) && !fails(llm_set_sampling(it.ctx, &sampling)) && !fails(llm_say(it.ctx, "user", question));
 }
 

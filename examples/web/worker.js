@@ -9,9 +9,15 @@ let stopping = false;
 const reader = new FileReaderSync();
 
 const page = {
-  // Bytes of the model, straight into the module's memory, which may have moved since the last time.
+  // Bytes of the model, straight into the module's memory, which may have moved since the last time. 0: the file is gone, or not what it
+  // was when it was chosen. Nothing may be thrown through the module: it would be left in the middle of its work.
   read_at(offset, to, n) {
-    const bytes = new Uint8Array(reader.readAsArrayBuffer(blob.slice(offset, offset + (n >>> 0))));
+    let bytes;
+    try {
+      bytes = new Uint8Array(reader.readAsArrayBuffer(blob.slice(offset, offset + (n >>> 0))));
+    } catch {
+      return 0;
+    }
     new Uint8Array(wasm.memory.buffer).set(bytes, to >>> 0);
     return bytes.length;
   },
