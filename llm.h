@@ -631,8 +631,8 @@ typedef struct llm_plan_info {   /* grows only at its end */
                                                                                             (0 = more than this machine can address) */
 } llm_plan_info;
 /* What loading this file and opening one context would take, from the header alone: no weight is read, whatever the size, but for some kB
-   of biases if keys are to be Q8_0, and nothing stays allocated. NULL descs mean defaults. desc->host_gb_s < 0 probes reading, for some
-   0.2 s, on 64 MB of its own. The strings in *out are constants. Thread-safe. */
+   of biases if keys are to be Q8_0, and nothing stays allocated. NULL descs mean defaults. desc->host_gb_s < 0 probes reading, for less
+   than 0.2 s, on 64 MB of its own. The strings in *out are constants. Thread-safe. */
 LLM_API llm_result llm_plan       (const char *path_utf8, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc, llm_plan_info *out,
                                    llm_error *err);
 LLM_API llm_result llm_plan_memory(const void *data, size_t bytes, const llm_model_desc *desc, const llm_ctx_desc *ctx_desc,

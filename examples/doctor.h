@@ -27,9 +27,10 @@ static void plan_text(const llm_plan_info *p) {
     bytes_text(b, sizeof b, p->mem_limit);
     if (p->mem_limit) printf("%-12s %s are free now, %s at most (%s)\n", "", a, b, p->mem_limit_by);
     bytes_text(a, sizeof a, p->kv_bytes_per_token);
-    printf("%-12s %u %s %u tokens, %s each as %s; with up to %u it fits what is free\n", "context", (unsigned)p->n_ctx,
-           p->n_ctx > p->n_ctx_train ? "where the model was trained for" : "of", (unsigned)p->n_ctx_train, a, kv_name(p->kv_type),
-           (unsigned)p->n_ctx_fits);
+    printf("%-12s %u %s %u tokens, %s each as %s; ", "context", (unsigned)p->n_ctx,
+           p->n_ctx > p->n_ctx_train ? "where the model was trained for" : "of", (unsigned)p->n_ctx_train, a, kv_name(p->kv_type));
+    if (p->n_ctx_fits) printf("with up to %u it fits what is free\n", (unsigned)p->n_ctx_fits);
+    else puts("none fits what is free");
     printf("%-12s %s, %u thread%s\n", "computes", llm_isa_name(p->isa), (unsigned)p->n_threads, p->n_threads == 1 ? "" : "s");
     bytes_text(a, sizeof a, p->bytes_per_token);
     if (p->tok_s_high > 0)

@@ -91,16 +91,36 @@ static void cpu_name(char *out, size_t cap) {
 //------------------------------------------------------------------------------------------------------------------------------
 // >>text   Sentences for people, strings that grow, JSON that is valid whatever the bytes were.
 
+// Length of the valid UTF-8 sequence at s (1..4), 0 if there is none. Surrogates and overlong forms are not valid.
+static size_t utf8_length(const char *s, size_t n) {
+    const unsigned char *u = (const unsigned char *)s;
+    size_t i, len = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
+    if (len == 0 || len > n) return 0;
+    for (i = 1; i < len; i++)
+        if ((u[i] & 0xc0) != 0x80) return 0;
+    if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f)) return 0;
+    if ((u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f)) return 0;
+    return len;
+}
+// Of the character at s, 0 if it is none that may be shown: controls play with the terminal, and so does what is no UTF-8, because a
+// terminal of 8 bits takes 0x9b for the beginning of a command.
+static size_t visible_length(const char *s, size_t n) {
+    const unsigned char *u = (const unsigned char *)s;
+    const size_t len = utf8_length(s, n);
+    return u[0] < 32 || u[0] == 127 || (len && u[0] == 0xc2 && u[1] < 0xa0) ? 0 : len;
+}
+
 // One sentence on one line, whatever a name in it contains.
 static void complain(const char *format, ...) {
     char line[2048];
-    size_t i;
+    size_t i, n, len;
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    for (i = 0; line[i]; i++)
-        if ((unsigned char)line[i] < 32 || line[i] == 127) line[i] = '?';
+    n = strlen(line);
+    for (i = 0; i < n; i += len ? len : 1)
+        if ((len = visible_length(line + i, n - i)) == 0) line[i] = '?';
     fprintf(stderr, "llm: %s\n", line);
 }
 
@@ -130,18 +150,6 @@ static void text_clear(text *t) { t->n = 0; text_add(t, "", 0); }
 static void text_free(text *t) { free(t->p); t->p = NULL; t->n = t->cap = 0; }
 static const char *text_of(const text *t) { return t->p ? t->p : ""; }
 
-// Length of the valid UTF-8 sequence at s (1..4), 0 if there is none. Surrogates and overlong forms are not valid.
-static size_t utf8_length(const char *s, size_t n) {
-    const unsigned char *u = (const unsigned char *)s;
-    size_t i, len = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
-    if (len == 0 || len > n) return 0;
-    for (i = 1; i < len; i++)
-        if ((u[i] & 0xc0) != 0x80) return 0;
-    if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f)) return 0;
-    if ((u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f)) return 0;
-    return len;
-}
-
 static void json_text(FILE *f, const char *s, size_t n) {
     size_t i, len;
     fputc('"', f);
@@ -164,16 +172,14 @@ static void json_string(FILE *f, const char *first, const char *key, const char 
 static void json_real(FILE *f, const char *key, double value) { fprintf(f, ", \"%s\": %.3f", key, value); }
 static void json_count(FILE *f, const char *key, uint64_t value) { fprintf(f, ", \"%s\": %llu", key, (unsigned long long)value); }
 
-// What comes out of a model file must not play with the terminal: control characters other than newline and tab become '?', and so does
-// what is no UTF-8, because a terminal of 8 bits takes 0x9b for the beginning of a command.
+// What comes out of a model file: newlines and tabs are all that it may move the cursor by.
 static void show(FILE *f, const char *s, size_t n) {
     size_t i, len;
     if (!is_terminal(f)) { fwrite(s, 1, n, f); return; }
     for (i = 0; i < n; i += len ? len : 1) {
-        const unsigned char c = (unsigned char)s[i];
-        len = utf8_length(s + i, n - i);
-        if (!len || (c < 32 && c != '\n' && c != '\t') || c == 127 || (c == 0xc2 && (unsigned char)s[i + 1] < 0xa0)) fputc('?', f);
-        else fwrite(s + i, 1, len, f);
+        len = s[i] == '\n' || s[i] == '\t' ? 1 : visible_length(s + i, n - i);
+        if (len) fwrite(s + i, 1, len, f);
+        else fputc('?', f);
     }
 }
 static void shows(FILE *f, const char *s) { show(f, s, strlen(s)); }
@@ -367,7 +373,7 @@ static int options_parse(options *o, int command, const char *command_name, int 
         if (!only_model && strcmp(word, "--") == 0) { only_model = 1; continue; }
         if (only_model || word[0] != '-' || word[1] == 0) {
             if (!o->model) o->model = word;
-            else if (command == COMPARE && !o->theirs && !o->share) o->theirs = word;
+            else if (command == COMPARE && !o->theirs) o->theirs = word;
             else { complain("%s is enough: '%s' is too much", command == COMPARE ? "that" : "one model", word); return 0; }
             continue;
         }
@@ -1594,6 +1600,7 @@ static int run_command(const command *c, const char *program, int n, char **rest
         complain("which reports? llm compare MINE.json THEIRS.json");
         return EXIT_USAGE;
     }
+    if (s.o.share && s.o.theirs) { complain("--share prints one report: '%s' is too much", s.o.theirs); return EXIT_USAGE; }
     if (!s.o.model && !s.o.table) { complain("which model? llm %s MODEL.gguf", c->name); return EXIT_USAGE; }
     session_sampling(&s);
     code = c->run(&s);

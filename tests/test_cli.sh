@@ -66,6 +66,9 @@ refuses "run -f of a missing file" 1 "run $tiny -f /nonexistent/prompt.txt"
 "$llm" run $tiny -f "/nonexistent/
 prompt.txt" > "$out" 2> "$err"
 check "a name of two lines: one sentence" one_sentence
+# what a terminal of 8 bits, or of UTF-8, would obey; letters stay
+check "a name of controls" run_as 2 run "$(printf 'caf\303\251\2332J\302\2332J')" "$(printf '\2332J\302\2332Jcaf\303\251')"
+check "a name of controls: what it says" said "$(printf "'?2J??2Jcaf\303\251'")"
 printf 'a\0b' > "$dir/nul.txt"
 refuses "a NUL in a message" 1 "run $tiny -f $dir/nul.txt"
 

@@ -52,7 +52,7 @@ compared() { check "$1" run_as 0 compare "$dir/mine.json" "$dir/theirs.json" --j
 in_words() { check "$1" run_as 0 compare "$dir/mine.json" "$dir/theirs.json"; }
 
 # -- the command line
-for bad in "" "$dir/mine.json" "--share" "--threads 2" "a b c" "--share a b" "a b --no-such"; do
+for bad in "" "$dir/mine.json" "--share" "--threads 2" "a b c" "--share a b" "a b --share" "a b --no-such"; do
     check "compare $bad: code" run_as 2 compare $bad
     check "compare $bad: one sentence" one_sentence
 done
