@@ -38,7 +38,7 @@ static void *count_alloc(void *user, size_t bytes, size_t align) {
     refuse = ++c->calls == c->fail_at;
     if (!align || (align & (align - 1)) || align > 64 || !bytes) c->bad = 1;
     pthread_mutex_unlock(&c->lock);
-    if (refuse || (uint64_t)bytes > (uint64_t)1 << 40) return NULL;
+    if (refuse || (uint64_t)bytes >> 40) return NULL;
     base = (unsigned char *)malloc(bytes + 64 + sizeof(tag) + 64);
     if (!base) return NULL;
     p = base + sizeof(tag);
