@@ -2968,15 +2968,15 @@ static bool llm__pool_pin(uint32_t cpu, uint32_t *found) {
 }
 // On the worker's own thread.
 static void llm__worker_settle(llm__worker *w) {
-    const uint32_t wish = llm__atomic_load(&w->wish), cpu = (wish & 0xffffu) - 1;
+    const uint32_t wish = llm__atomic_load(&w->wish), place = wish & 0xffffu;              // the CPU + 1; 0: there is none for it
     uint32_t found = UINT32_MAX, on = 0;
     if (wish == w->settled) return;
     w->settled = wish;
-    if ((wish & 0xffffu) == LLM__ANYWHERE) {
-        llm__os_pin(&w->pool->home, NULL);
-    } else if (wish & 0xffffu) {
+    if (place && place != LLM__ANYWHERE) {
         llm__os_urgent();
-        if (llm__pool_pin(cpu, &found)) on = cpu + 1;
+        if (llm__pool_pin(place - 1, &found)) on = place;
+    } else if (place || llm__atomic_load(&w->on)) {
+        llm__os_pin(&w->pool->home, NULL);
     }
     llm__atomic_store(&w->at, found);
     llm__atomic_store(&w->on, on);

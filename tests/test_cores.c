@@ -618,6 +618,25 @@ static void pinned(void) {
     llm_close(c);
     llm_unload(m);
 }
+// It goes where the system places it, as it would have from the start: not where it once was.
+static void unpinned(void) {
+    llm_model *m = load(2, LLM_CORES_BIG, NULL, NULL);
+    llm_ctx *c = llm_open(m, NULL, NULL);
+    SECTION("a worker that loses its place");
+    if (c && CPU_COUNT(&home) > 1) {
+        llm__pool *p = c->model->pool;
+        const uint32_t id = llm__atomic_load(&p->workers[1].id);
+        cpu_set_t now;
+        int i;
+        CHECK(workers_pinned_to(c, 2) && sched_getaffinity((pid_t)id, sizeof now, &now) == 0 && CPU_COUNT(&now) == 1);
+        p->n_places = 1;
+        llm__pool_place(p);
+        for (i = 0; i < 1000 && llm__atomic_load(&p->workers[1].on); i++) CHECK(llm_rewind(c, 0) == LLM_OK && decode(c, 0, N_TOKENS) == 0);
+        CHECK(sched_getaffinity((pid_t)id, sizeof now, &now) == 0 && CPU_EQUAL(&now, &home));
+    }
+    llm_close(c);
+    llm_unload(m);
+}
 // In a process that may use one CPU alone.
 static void pinned_to_one(void) {
     const cpu_set_t one = just(cpu_b);
@@ -915,7 +934,8 @@ int main(void) {
     else if (!affinity_works) test_lacks("affinity that has an effect");
     else {
         pinned();
-        pinned_to_one();
+        unpinned();
+    pinned_to_one();
         moves();
         meddled();
         host_pins_itself();
