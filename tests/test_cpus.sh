@@ -7,7 +7,7 @@ rm -rf "$dir" && mkdir -p "$dir"
 few=qwen3moe-moe,gemma3-dense-kv-q8_0,made-every-type-kv-q8_0,made-later-types
 some=gemma3-dense-kv-q8_0,made-later-types
 one=gemma3-dense-kv-q8_0
-[ -n "$LONG" ] && few=committed some=committed one=committed
+[ -n "$LONG" ] && one=$some few=committed some=committed
 
 # build SUITE FAMILY COMPILER FLAGS...: $program is tests/SUITE.c for that family, static, so that no emulator needs its libraries.
 build() {
@@ -55,8 +55,8 @@ suites() {
     done
 }
 # What is left out there: test_process and test_explain look at the kernel of this machine, test_pool and test_cores count its CPUs,
-# test_real wants hours.
-long="test_platform test_formats test_vectors test_kernels test_gguf test_tokenizer test_template test_sampler test_forward test_api test_large"
+# test_real wants hours, and so does test_api where an emulator evaluates its ten thousand tokens.
+long="test_platform test_formats test_vectors test_kernels test_gguf test_tokenizer test_template test_sampler test_forward test_large"
 # of NAME...: these, or all of them.
 of() { if [ -n "$LONG" ]; then echo "$long"; else echo "$*"; fi; }
 
@@ -81,7 +81,7 @@ if build test_bits i386 i686-linux-gnu-gcc $sse; then
     "$program" --isas > /dev/null 2>&1 || { native=qemu-i386; emulator qemu-i386; }
     same "i386" "$native" $few
     if has qemu-i386; then same "i386 n270" "qemu-i386 -cpu n270" $one; fi
-    suites i386 "$native" i686-linux-gnu-gcc "$sse" $(of test_platform test_gguf test_large)
+    suites i386 "$native" i686-linux-gnu-gcc "$sse" ${LONG:+test_api} $(of test_platform test_gguf test_large)
     if build test_bits x87 i686-linux-gnu-gcc; then
         $native "$program" --hashes --set $one > "$dir/x87.txt" 2>&1
         check "x87 answers" [ $? -eq 0 ]
