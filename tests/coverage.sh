@@ -28,12 +28,14 @@ if [ "${1:-}" != --again ]; then
     echo "== kernels and arithmetic, aarch64"
     for suite in $arm_suites; do
         make $arm/tests/$suite BUILD=$arm CC=aarch64-linux-gnu-gcc CFLAGS="$flags" LDFLAGS=-static > $arm/$suite.build.log 2>&1
-        for cpu in cortex-a53 max; do                                  # without dot products, and with everything
+        cpus="cortex-a53 max"                                          # without dot products, and with everything
+        [ $suite = test_formats ] && cpus="cortex-a53 cortex-a76 max"  # in between nothing is computed otherwise, but asked for
+        for cpu in $cpus; do
             mkdir -p $arm/$cpu
             TEST_SCRATCH=$arm/$cpu qemu-aarch64 -cpu $cpu $arm/tests/$suite > $arm/$suite.$cpu.log 2>&1 &
         done
-        wait                                                           # gcov locks the file of counts that both add to
-        for cpu in cortex-a53 max; do echo "$suite, $cpu: $(tail -n 1 $arm/$suite.$cpu.log)"; done
+        wait                                                           # gcov locks the file of counts that they add to
+        for cpu in $cpus; do echo "$suite, $cpu: $(tail -n 1 $arm/$suite.$cpu.log)"; done
     done
 fi
 
