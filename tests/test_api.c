@@ -974,6 +974,10 @@ static void fingerprints(void) {
     bytes = test_read(data_model, &n);
     CHECK(bytes && test_write(test_scratch("test_api-changed.gguf"), bytes, n));
     m = llm_load(test_scratch("test_api-changed.gguf"), NULL, NULL);
+#if defined(_WIN32)
+    CHECK(m && !test_write(test_scratch("test_api-changed.gguf"), bytes, n - 64));      // nobody may write it while it is mapped
+    CHECK(m && llm_fingerprint(m, 0, hex) == LLM_OK);
+#else
     CHECK(m && test_write(test_scratch("test_api-changed.gguf"), bytes, n - 64));
     CHECK(m && llm_fingerprint(m, 0, hex) == LLM_IO && !hex[0] && llm_fingerprint(m, 1, hex) == LLM_IO);
     {
@@ -981,6 +985,7 @@ static void fingerprints(void) {
         CHECK(c && llm_probe(c, 1, NULL) == LLM_IO && strstr(llm_last_error(c)->text, "changed on disk"));
         llm_close(c);
     }
+#endif
     llm_unload(m);
     free(bytes);
 }
