@@ -681,7 +681,7 @@ static void llm__text_visible(llm__text *t, llm__str s) {
     size_t i;
     for (i = 0; i < s.n; i += length)
         if (llm__text_is_visible(llm__utf8_get(s.p + i, s.n - i, &length))) llm__text_bytes(t, s.p + i, length);
-        else llm__text_bytes(t, "?", 1);
+        else llm__text_byte(t, '?');
 }
 static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
     char digits[20];
@@ -13253,12 +13253,12 @@ static void llm__tok_sort(const llm__vocab *v, uint32_t *ids, uint32_t *other, u
 // a million tokens one name, and a text would be compared with all of them wherever it has it. Returns where those that stay begin.
 static uint32_t llm__vocab_thin(llm__vocab *v) {
     uint32_t *ids = v->specials, i = v->n_specials, to = i;
-    llm_token behind = -1;
+    llm__str behind = llm__str_n("", 0);     // none of them is empty
     unsigned seen = 0;                       // of the text of the one behind: 1 a control token, 2 another
     while (i--) {
-        const llm_token text = llm__tok_find(v, llm__tok_text(v, ids[i]));        // texts that are alike find one token
+        const llm__str text = llm__tok_text(v, ids[i]);
         const unsigned kind = v->attr[ids[i]] & (LLM__TOK_CONTROL | LLM__TOK_UNKNOWN) ? 1u : 2u;
-        if (text != behind) seen = 0;
+        if (!llm__str_eq(text, behind)) seen = 0;
         if (!(seen & kind)) ids[--to] = ids[i];
         seen |= kind;
         behind = text;
@@ -15816,6 +15816,9 @@ static const struct llm__fact { const char *name; int kind; size_t at; } llm__fa
 #undef LLM__X
 };
 
+static void llm__fact_real(llm__text *t, double v, const char *known, const char *unknown) {
+    llm__text_add(t, v > 0.0 ? known : unknown, v);
+}
 static void llm__fact_text(llm__text *t, const llm_stats_info *f, llm__str name) {
     const uint8_t *base = (const uint8_t *)f;
     size_t i;
@@ -15825,23 +15828,10 @@ static void llm__fact_text(llm__text *t, const llm_stats_info *f, llm__str name)
         switch (llm__facts[i].kind) {
         case LLM__FACT_U32:   llm__text_u64(t, *(const uint32_t *)at, 10); return;
         case LLM__FACT_REAL:  llm__text_real(t, *(const double *)at, 1); return;
-        case LLM__FACT_SHARE: {
-            const double pct = *(const double *)at;
-            if (pct > 0.0) llm__text_real(t, pct, 1);
-            llm__text_visible(t, llm__str_of(pct > 0.0 ? " %" : "an unknown share"));
-            return; }
-        case LLM__FACT_MHZ:
-            if (*(const uint32_t *)at) llm__text_add(t, "%u MHz", *(const uint32_t *)at);
-            else llm__text_add(t, "unknown");
-            return;
-        case LLM__FACT_HEAT:
-            if (*(const double *)at > 0.0) llm__text_real(t, *(const double *)at, 1);
-            llm__text_add(t, *(const double *)at > 0.0 ? " C" : "temperature unknown");
-            return;
-        case LLM__FACT_FREE:
-            if (!*(const uint64_t *)at) { llm__text_add(t, "an unknown amount"); return; }
-            llm__text_size(t, *(const uint64_t *)at);
-            return;
+        case LLM__FACT_SHARE: llm__fact_real(t, *(const double *)at, "%f %%", "an unknown share"); return;
+        case LLM__FACT_HEAT:  llm__fact_real(t, *(const double *)at, "%f C", "temperature unknown"); return;
+        case LLM__FACT_MHZ:   llm__text_add(t, *(const uint32_t *)at ? "%u MHz" : "unknown", *(const uint32_t *)at); return;
+        case LLM__FACT_FREE:  llm__text_add(t, *(const uint64_t *)at ? "%B" : "an unknown amount", *(const uint64_t *)at); return;
         case LLM__FACT_BYTES: llm__text_size(t, *(const uint64_t *)at); return;
         case LLM__FACT_ISA:   llm__text_visible(t, llm__str_of(llm__isa_name(*(const llm_isa *)at))); return;
         default:              llm__text_visible(t, llm__str_of(*(const char *const *)at)); return;
@@ -17805,6 +17795,8 @@ static llm_result llm__become(llm_ctx *c, const llm__tokens *target) {
     return r;
 }
 
+// A failure undoes what a call has done; a cancel keeps it.
+static bool llm__undoes(llm_result r) { return r < 0 && r != LLM_CANCELLED; }
 // The past is `before` again: it held that once, so there is room.
 static void llm__past_back(llm_ctx *c, const llm__tokens *before) {
     llm__past_cut(c, llm__common_prefix(before, &c->past));
@@ -17825,7 +17817,7 @@ static llm_result llm__evaluate_input(llm_ctx *c, llm__tokens *before) {
     llm__free(&c->work, made.v);
     if (r == LLM_OK) {
         r = llm__become(c, &target);
-        if (r != LLM_OK && r != LLM_CANCELLED) llm__past_back(c, before);
+        if (llm__undoes(r)) llm__past_back(c, before);
     }
     llm__free(&c->aside, target.v);
     return r;
@@ -17931,10 +17923,10 @@ static llm_result llm__answer_input(llm_ctx *c) {
         c->fresh = false;
         llm__open_answer(c);
         r = llm__answer_on(c);
-        if (r < 0 && r != LLM_CANCELLED) llm__past_back(c, &before);
+        if (llm__undoes(r)) llm__past_back(c, &before);
         else llm__settle_input(c);
     }
-    if (r < 0 && r != LLM_CANCELLED) llm__drop_input(c);
+    if (llm__undoes(r)) llm__drop_input(c);
     llm__free(&c->aside, before.v);
     return r;
 }
@@ -17957,7 +17949,7 @@ static llm_result llm__next_piece(llm_ctx *c) {
         return c->refused ? c->error.code : LLM_DONE;
     }
     r = llm__answer_on(c);
-    if (r < 0 && r != LLM_CANCELLED) llm__past_cut(c, past);        // nobody has seen the text of what came in this call
+    if (llm__undoes(r)) llm__past_cut(c, past);                     // nobody has seen the text of what came in this call
     return r;
 }
 LLM__PUBLIC const char *llm_next(llm_ctx *c, size_t *n) {

@@ -73,18 +73,22 @@ static char *json_put_utf8(char *out, long c) {
     return out;
 }
 // After the backslash. What it stands for is never longer than it is.
+// The character that the halves of a pair make; -1 if they are none.
+static long json_pair(long high, long low) {
+    if (high < 0xd800 || high >= 0xdc00 || low < 0xdc00 || low >= 0xe000) return -1;
+    return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
 static char *json_escape(json_reader *r, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const char *known = *r->p ? strchr(from, *r->p) : NULL;
-    long c, low;
+    long c;
     if (known) { r->p++; *out++ = to[known - from]; return out; }
     if (*r->p != 'u') { json_fail(r, "an escape that JSON does not have"); return NULL; }
     r->p++;
     c = json_hex(r);
     if (c >= 0xd800 && c < 0xdc00 && r->p[0] == '\\' && r->p[1] == 'u') {
         r->p += 2;
-        low = json_hex(r);
-        c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : -1;
+        c = json_pair(c, json_hex(r));
     }
     if (c <= 0 || (c >= 0xd800 && c < 0xe000)) { json_fail(r, "\\u that is no character"); return NULL; }
     return json_put_utf8(out, c);
@@ -259,21 +263,18 @@ static int json_parse(json *j) {
 // PowerShell's > writes UTF-16, and some editors a mark before UTF-8: what was JSON before still is.
 static void json_as_utf8(text *t) {
     const unsigned char *p = (const unsigned char *)t->p;
+    const int utf8 = t->n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0, utf16 = t->n >= 2 && p[0] == 0xff && p[1] == 0xfe;
     text out = { NULL, 0, 0 };
     size_t i;
+    if (!utf8 && !utf16) return;
     text_clear(&out);
-    if (t->n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) text_add(&out, t->p + 3, t->n - 3);
-    else if (t->n >= 2 && p[0] == 0xff && p[1] == 0xfe) {
-        for (i = 2; i + 1 < t->n; i += 2) {
-            long c = p[i] | p[i + 1] << 8, low = i + 3 < t->n ? p[i + 2] | p[i + 3] << 8 : 0;
-            char utf8[4];
-            if (c >= 0xd800 && c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
-                c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-                i += 2;
-            }
-            text_add(&out, utf8, (size_t)(json_put_utf8(utf8, c) - utf8));       // half a pair comes out as no UTF-8, and is refused
-        }
-    } else { text_free(&out); return; }
+    if (utf8) text_add(&out, t->p + 3, t->n - 3);
+    for (i = 2; utf16 && i + 1 < t->n; i += 2) {
+        const long unit = p[i] | p[i + 1] << 8, pair = json_pair(unit, i + 3 < t->n ? p[i + 2] | p[i + 3] << 8 : 0);
+        char bytes[4];
+        text_add(&out, bytes, (size_t)(json_put_utf8(bytes, pair < 0 ? unit : pair) - bytes));      // half a pair: no UTF-8, and refused
+        if (pair >= 0) i += 2;
+    }
     text_free(t);
     *t = out;
 }

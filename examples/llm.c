@@ -717,8 +717,7 @@ static void chat_remember(chat *c, const char *role, const char *said, size_t n)
     }
     t = &c->turns[c->n_turns++];
     memset(t, 0, sizeof *t);
-    t->role = (char *)malloc(strlen(role) + 1);
-    if (!t->role) { complain("out of memory"); exit(EXIT_FAILED); }
+    t->role = (char *)room_for(strlen(role) + 1, 1);
     strcpy(t->role, role);
     text_add(&t->said, said, n);
 }
@@ -1022,8 +1021,7 @@ static int info_value(const llm_model *model, const char *key, text *out) {
     size_t n = llm_meta(model, key, NULL, 0);
     char *value;
     if (n == LLM_FAILED) return 0;
-    value = (char *)malloc(n + 1);
-    if (!value) { complain("out of memory"); exit(EXIT_FAILED); }
+    value = (char *)room_for(n + 1, 1);
     llm_meta(model, key, value, n + 1);
     text_clear(out);
     text_add(out, value, n);

@@ -26,6 +26,7 @@ typedef struct state {
     uint64_t digest;
 } state;
 
+static void digest_anew(state *s) { s->digest = 0xcbf29ce484222325u; }
 static void take_up(state *s, const void *bytes, size_t n) {             // FNV-1a
     const unsigned char *p = (const unsigned char *)bytes;
     while (n--) s->digest = (s->digest ^ *p++) * 0x100000001b3u;
@@ -46,7 +47,7 @@ static void fresh(state *s) {
     ledger_init(&s->l);
     s->md.allocator = ledger_hook(&s->l);
     s->md.n_threads = 1;
-    s->digest = 0xcbf29ce484222325u;
+    digest_anew(s);
 }
 static int with_nothing(state *s) { fresh(s); return 1; }
 static int with_threads(state *s) { fresh(s); s->md.n_threads = 3; return 1; }
@@ -348,7 +349,7 @@ static int refuse_kth(const call *call, long k, uint64_t want, uint64_t want_fro
         if (call->run != call_tokenize) CHECK(s.e.code == LLM_NO_MEMORY && one_sentence(&s.e));
         if (!s.c) CHECK_EQ(s.l.bytes, bytes_before);                     // a context may keep scratch that it got, and gives it back at its end
         if (call->how == FROM_START) CHECK_EQ(llm_rewind(s.c, 0), LLM_OK);
-        s.digest = 0xcbf29ce484222325u;
+        digest_anew(&s);
         r = call->how == FROM_START ? call_answer(&s) : run(call, &s);
         CHECK_EQ(r, LLM_OK);
         CHECK(s.digest == (call->how == FROM_START ? want_from_start : want));
@@ -421,7 +422,7 @@ static void a_refused_next(int (*prepared)(state *s), int feed) {
         size_t past = 0, n;
         state s;
         if (!CHECK(prepared(&s) && ask(&s, feed))) { close_state(&s); return; }
-        s.digest = 0xcbf29ce484222325u;
+        digest_anew(&s);
         s.l.fail_at = k ? s.l.calls + k : 0;
         for (; piece; pieces++) {
             past = llm_past(s.c);
@@ -435,7 +436,7 @@ static void a_refused_next(int (*prepared)(state *s), int feed) {
             CHECK(llm_last_error(s.c)->code == LLM_NO_MEMORY && llm_past(s.c) == past);
             if (pieces == 0) {
                 refused_first++;
-                s.digest = 0xcbf29ce484222325u;
+                digest_anew(&s);
                 CHECK(ask(&s, feed));
                 take_up_pieces(&s, 100);
                 CHECK(s.digest == want);
@@ -502,7 +503,7 @@ static void next_amid_tokens(void) {
                 CHECK_EQ(next_result(&s), LLM_NO_MEMORY);
                 if (!CHECK(llm_past(s.c) == past))
                     printf("  %d, request %ld: %d tokens, %d before\n", how, k, (int)llm_past(s.c), (int)past);
-                s.digest = 0xcbf29ce484222325u;
+                digest_anew(&s);
                 if (how == TOKENS) CHECK(llm_rewind(s.c, past - 40) == LLM_OK);
                 CHECK_EQ(more_input(&s, how), LLM_OK);
                 piece = llm_next(s.c, NULL);
@@ -538,16 +539,16 @@ static void gone_for_good(void) {
         s.l.fail_at = s.l.calls + k;
         s.l.from_then_on = 1;
         for (tries = 0; tries < 3; tries++) {                            // and it stays an error, however often one asks
-            s.digest = 0xcbf29ce484222325u;
+            digest_anew(&s);
             r = call_second_answer(&s);
             CHECK(r == LLM_OK || (r == LLM_NO_MEMORY && one_sentence(&s.e)));
         }
         CHECK_EQ(llm_rewind(s.c, 0), LLM_OK);                            // needs none
         if (!s.l.refused) { close_state(&s); break; }
         s.l.fail_at = 0;
-        s.digest = 0xcbf29ce484222325u;
+        digest_anew(&s);
         CHECK(call_answer(&s) == LLM_OK);
-        s.digest = 0xcbf29ce484222325u;
+        digest_anew(&s);
         CHECK(call_second_answer(&s) == LLM_OK && s.digest == want);
         if (k % 2) { llm_unload(s.m); s.m = NULL; }                      // in any order
         close_state(&s);

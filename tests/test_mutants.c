@@ -628,9 +628,7 @@ static void fourth_dimension(void) {
     unsigned char *bytes;
     uint32_t vocab;
     SECTION("a fourth dimension");
-    gw_begin(&w);
-    gw_text(&w, "general.architecture", "llama");
-    put_sizes(&w, "llama");
+    begin_model(&w, "llama");
     vocab = put_pieces(&w);
     put_tensor(&w, "token_embd.weight", &golden_types[0], EMBD, vocab, 0);
     gw_tensor(&w, "output_norm.weight", 0, 4, dims, zeros, sizeof zeros);

@@ -95,6 +95,15 @@ static void put_sizes(gguf_writer *w, const char *arch) {
     put_key_f32(w, arch, "rope.freq_base", 10000.0f);
     put_key(w, arch, "rope.dimension_count", HEAD);
 }
+static void begin_model(gguf_writer *w, const char *arch) {
+    gw_begin(w);
+    gw_text(w, "general.architecture", arch);
+    put_sizes(w, arch);
+}
+static void put_ends(gguf_writer *w, const golden_type *type, uint32_t vocab) {
+    put_tensor(w, "token_embd.weight", type, EMBD, vocab, 0);
+    put_tensor(w, "output_norm.weight", &golden_types[0], EMBD, 0, 0);
+}
 static void put_attention(gguf_writer *w, int layer, const golden_type *type) {
     put_layer_tensor(w, layer, "attn_norm", &golden_types[0], EMBD, 0, 0);
     put_layer_tensor(w, layer, "attn_q", type, EMBD, EMBD, 0);
@@ -124,8 +133,7 @@ static TEST_UNUSED unsigned char *dense_model(size_t *n, gguf_writer *w) {
     put_key(w, "llama", "vocab_size", 264);
     vocab = put_pieces(w);
     gw_text(w, "tokenizer.chat_template", "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}");
-    put_tensor(w, "token_embd.weight", &golden_types[0], EMBD, vocab, 0);
-    put_tensor(w, "output_norm.weight", &golden_types[0], EMBD, 0, 0);
+    put_ends(w, &golden_types[0], vocab);
     put_tensor(w, "output.weight", &golden_types[7], EMBD, vocab, 0);
     put_tensor(w, "rope_freqs.weight", &golden_types[0], HEAD / 2, 0, 0);
     for (i = 0; i < LAYERS; i++) {
@@ -135,11 +143,8 @@ static TEST_UNUSED unsigned char *dense_model(size_t *n, gguf_writer *w) {
     return gw_end(w, n);
 }
 static unsigned char *expert_model(size_t *n, gguf_writer *w) {
-    uint32_t vocab;
     int i;
-    gw_begin(w);
-    gw_text(w, "general.architecture", "qwen3moe");
-    put_sizes(w, "qwen3moe");
+    begin_model(w, "qwen3moe");
     put_key(w, "qwen3moe", "attention.key_length", HEAD);
     put_key(w, "qwen3moe", "attention.value_length", HEAD);
     put_key(w, "qwen3moe", "expert_count", EXPERTS);
@@ -151,9 +156,7 @@ static unsigned char *expert_model(size_t *n, gguf_writer *w) {
     put_key(w, "qwen3moe", "rope.scaling.original_context_length", 32);
     put_key_f32(w, "qwen3moe", "rope.scaling.yarn_beta_fast", 32.0f);
     put_key_f32(w, "qwen3moe", "rope.scaling.yarn_beta_slow", 1.0f);
-    vocab = put_bytes(w);
-    put_tensor(w, "token_embd.weight", &golden_types[1], EMBD, vocab, 0);
-    put_tensor(w, "output_norm.weight", &golden_types[0], EMBD, 0, 0);
+    put_ends(w, &golden_types[1], put_bytes(w));
     for (i = 0; i < LAYERS; i++) {
         put_attention(w, i, &golden_types[4]);
         put_head_norms(w, i);
@@ -165,19 +168,14 @@ static unsigned char *expert_model(size_t *n, gguf_writer *w) {
     return gw_end(w, n);
 }
 static unsigned char *window_model(size_t *n, gguf_writer *w) {
-    uint32_t vocab;
     int i;
-    gw_begin(w);
-    gw_text(w, "general.architecture", "gemma3");
-    put_sizes(w, "gemma3");
+    begin_model(w, "gemma3");
     put_key(w, "gemma3", "attention.sliding_window", 8);
     gw_array(w, "gemma3.attention.sliding_window_pattern", GW_BOOL, LAYERS);
     gw_number(&w->kv, 1, 1); gw_number(&w->kv, 0, 1);
     put_key_f32(w, "gemma3", "rope.freq_base_swa", 10000.0f);
     put_key_f32(w, "gemma3", "final_logit_softcapping", 30.0f);
-    vocab = put_pieces(w);
-    put_tensor(w, "token_embd.weight", &golden_types[7], EMBD, vocab, 0);
-    put_tensor(w, "output_norm.weight", &golden_types[0], EMBD, 0, 0);
+    put_ends(w, &golden_types[7], put_pieces(w));
     for (i = 0; i < LAYERS; i++) {
         put_attention(w, i, &golden_types[1]);
         put_head_norms(w, i);
