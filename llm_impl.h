@@ -7764,7 +7764,7 @@ LLM__BLOCK_FORMATS(LLM__X)
 
 // ---- the table -------------------------------------------------------------------------------------------------------------
 
-// decode: up to LLM__FEW tokens, streams the stored layout. prefill: more, through panels. Both are right for any number of either.
+// Of any number of rows. decode: up to LLM__FEW tokens, streams the stored layout. prefill: more, through panels.
 typedef struct llm__kernels {
     llm_isa isa;
     llm__vectors v;
@@ -10217,11 +10217,11 @@ enum { LLM__NEON_dot32, LLM__NEON_dot16x2 };
         llm__neon_prefill(llm__neon_type_##name(), llm__neon_pack_##name, llm__neon_##kernel_##_mmla, true, t);                         \
     }                                                                                                                                   \
     static void llm__decode_##name##_neon(const llm__tile *t) {                                                                         \
-        if (t->n_rows < 8) llm__prefill_##name##_neon(t);                                                                               \
+        if (t->n_rows < 8) llm__##name##_matmul(t);                                                                                     \
         else llm__neon_decode(llm__neon_type_##name(), llm__neon_four_mul, t);                                                          \
     }                                                                                                                                   \
     static LLM__DOTPROD void llm__decode_##name##_dotprod(const llm__tile *t) {                                                         \
-        if (t->n_rows < 8) llm__prefill_##name##_dotprod(t);                                                                            \
+        if (t->n_rows < 8) llm__##name##_matmul(t);                                                                                     \
         else llm__neon_decode(llm__neon_type_##name(), llm__neon_four_dot, t);                                                          \
     }
 LLM__NEON_FORMATS(LLM__X)

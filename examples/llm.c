@@ -731,7 +731,6 @@ static void chat_forget(chat *c, size_t keep) {
 
 typedef enum input { INPUT_LINE, INPUT_END, INPUT_GIVEN_UP } input;
 
-// One line without its end, appended to c->line. NUL bytes are dropped: a message is text.
 // Sleeps until a terminal has a line; 0: Ctrl-C came instead, be it before the sleep has begun.
 static int wait_for_line(void) {
 #if !defined(_WIN32)
@@ -752,6 +751,7 @@ static int wait_for_line(void) {
     return 1;
 #endif
 }
+// One line without its end, appended to c->line. NUL bytes are dropped: a message is text.
 static input chat_read_line(chat *c) {
     int ch, any = 0;
     if (!wait_for_line()) return INPUT_GIVEN_UP;
