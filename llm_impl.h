@@ -11276,6 +11276,7 @@ typedef struct llm__layer {            // shapes: [rows, cols] of y = W x
     llm__mat gate, up, down;           // [n_ff, n_embd], [n_ff, n_embd], [n_embd, n_ff]; with experts: those of expert 0
     llm__mat router;                   // [n_expert, n_embd] or absent
     size_t gate_step, up_step, down_step;         // bytes from one expert's matrix to the next
+    const float *gate_scales, *up_scales, *down_scales;   // [n_expert], or NULL where no expert has a scale
     float *ffn_post_norm;              // [n_embd] or NULL
 } llm__layer;
 
@@ -11604,21 +11605,28 @@ static void llm__bind_ffn(llm__binder *b, llm__layer *l, int i) {
     llm__bind_extras(b, &l->down, i, "ffn_down", true);
 }
 
-static size_t llm__bind_experts_of(llm__binder *b, llm__mat *m, int i, const char *suffix, uint64_t cols, uint64_t rows) {
+// All experts of one kind: "NAME.weight" [cols, rows, n_expert], and "NAME.scale" [n_expert] if the file has it, as files of NVFP4 do.
+static size_t llm__bind_experts_of(llm__binder *b, llm__mat *m, const float **scales, int i, const char *name, uint64_t cols,
+                                   uint64_t rows) {
     const llm__net *net = b->net;
-    const llm__gguf_tensor *t = llm__bind_tensor(b, i, suffix, cols, rows, net->n_expert, true);
+    const llm__gguf_tensor *t;
+    char suffix[64];
+    llm__format(suffix, sizeof suffix, "%s.weight", name);
+    t = llm__bind_tensor(b, i, suffix, cols, rows, net->n_expert, true);
     if (!t) return 0;
     m->scale = 1.0f;
     llm__bind_rows(b, m, t, 0, rows);
     b->net->bytes_per_token += t->n_bytes / net->n_expert * net->n_expert_used;
+    llm__format(suffix, sizeof suffix, "%s.scale", name);
+    *scales = llm__bind_vector(b, i, suffix, net->n_expert, false);
     return m->row_bytes * (size_t)rows;
 }
 static void llm__bind_experts(llm__binder *b, llm__layer *l, int i) {
     const llm__net *net = b->net;
     llm__bind_matrix(b, &l->router, i, "ffn_gate_inp.weight", net->n_embd, net->n_expert, true);
-    l->gate_step = llm__bind_experts_of(b, &l->gate, i, "ffn_gate_exps.weight", net->n_embd, l->n_ff);
-    l->up_step   = llm__bind_experts_of(b, &l->up,   i, "ffn_up_exps.weight",   net->n_embd, l->n_ff);
-    l->down_step = llm__bind_experts_of(b, &l->down, i, "ffn_down_exps.weight", l->n_ff, net->n_embd);
+    l->gate_step = llm__bind_experts_of(b, &l->gate, &l->gate_scales, i, "ffn_gate_exps", net->n_embd, l->n_ff);
+    l->up_step   = llm__bind_experts_of(b, &l->up,   &l->up_scales,   i, "ffn_up_exps",   net->n_embd, l->n_ff);
+    l->down_step = llm__bind_experts_of(b, &l->down, &l->down_scales, i, "ffn_down_exps", l->n_ff, net->n_embd);
 }
 
 // Whether layer i has a window: from the file's list or period, else from the architecture's.
@@ -12268,6 +12276,9 @@ static void llm__expert(const llm__pass *pass, uint32_t e, bool integers) {
         if (s->expert_id[i] == e) s->expert_slots[n_slots++] = i;
     if (!n_slots) return;
     gate.data += e * L->gate_step; up.data += e * L->up_step; down.data += e * L->down_step;
+    if (L->gate_scales) gate.scale = L->gate_scales[e];
+    if (L->up_scales) up.scale = L->up_scales[e];
+    if (L->down_scales) down.scale = L->down_scales[e];
     llm__gather(&s->expert_in, &s->expert_x, s->expert_slots, n_slots, used, integers, s->k->sides);
     llm__ffn(pass, &gate, &up, &down, &s->expert_in, s->expert_y);
     for (i = 0; i < n_slots; i++) memcpy(s->expert_out + (size_t)s->expert_slots[i] * n, s->expert_y + (size_t)i * n, n * sizeof(float));

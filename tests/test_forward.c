@@ -756,6 +756,67 @@ static void fused_projections(void) {
     remove(path);
 }
 
+//------------------------------------------------------------------------------------------------------------------------------
+// Scales of experts, one for each, as NVFP4 files have them. Twice and half are exact: a file whose weights are that much larger has the
+// same logits to the bit.
+
+static float expert_scale(char kind, uint64_t expert) { return (expert % 2 ? 2.0f : 0.5f) * (kind == 'g' ? 4.0f : kind == 'u' ? 2.0f : 1.0f); }
+// The model with its experts' scales beside the weights, or in them.
+static golden_file with_expert_scales(const golden_file *f, bool beside) {
+    llm__gguf g;
+    golden_file out, data = { NULL, 0, 0 };
+    uint32_t i, n = 0;
+    uint64_t j;
+    if (!rewrite(f, &g, &out)) return out;
+    for (i = 0; i < g.n_tensors; i++) {
+        const llm__gguf_tensor *t = &g.tensors[i];
+        const float *w = (const float *)(const void *)t->data;
+        const uint64_t each = t->n_weights / t->dims[2];
+        char name[80], *kind;
+        llm__format(name, sizeof name, "%v", &t->name);
+        put_entry(&out, name, t->n_dims, t->dims, t->gguf_type, data.n);
+        n++;
+        kind = strstr(name, "_exps.weight") ? strstr(name, "ffn_") + 4 : NULL;
+        for (j = 0; j < t->n_weights; j++) golden_f32(&data, kind && !beside ? w[j] * expert_scale(*kind, j / each) : w[j]);
+        put_aligned(&data);
+        if (!kind || !beside) continue;
+        strcpy(strstr(name, ".weight"), ".scale");
+        put_entry(&out, name, 1, &t->dims[2], 0, data.n);
+        n++;
+        for (j = 0; j < t->dims[2]; j++) golden_f32(&data, expert_scale(*kind, j));
+        put_aligned(&data);
+    }
+    put_data(&out, &data, n);
+    llm__gguf_close(&g);
+    return out;
+}
+static void expert_scales(void) {
+    golden_file f = { NULL, 0, 0 };
+    golden g;
+    float *got[2] = { NULL, NULL };
+    int beside;
+    SECTION("scales of experts");
+    f.p = test_read(test_data("qwen3moe-moe.gguf"), &f.n);
+    if (!CHECK(f.p && golden_read(&g, test_data("qwen3moe-moe.logits")))) return;
+    for (beside = 0; beside < 2; beside++) {
+        const char *path = test_scratch("expert-scales.gguf");
+        golden_file scaled = with_expert_scales(&f, beside);
+        CHECK(scaled.n > 0 && test_write(path, scaled.p, scaled.n));
+        got[beside] = evaluate(path, &g, LLM_KV_F32, 256);
+        free(scaled.p);
+        remove(path);
+    }
+    if (CHECK(got[0] && got[1])) {
+        const size_t n = (size_t)g.n_tok * g.n_vocab;
+        CHECK(memcmp(got[0], got[1], n * sizeof(float)) == 0);
+        CHECK(golden_nmse(got[1], g.logits, n) > 1e-3);                     // and they matter
+    }
+    free(got[0]);
+    free(got[1]);
+    free(f.p);
+    golden_free(&g);
+}
+
 int main(void) {
     CHECK(golden_self_test());
     data_goldens();
@@ -766,6 +827,7 @@ int main(void) {
     long_inputs();
     mixtures();
     fused_projections();
+    expert_scales();
     deep_scales();
     return test_done();
 }
