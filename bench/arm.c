@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     x.s16 = (int16_t *)calloc(tokens, cols / 8);
     x.side = (llm__side *)calloc((tokens + 7) / 8 * (cols / 32), sizeof(llm__side));
     t.w = (const uint8_t *)calloc(rows, bytes);
-    t.row_bytes = bytes; t.n_rows = rows; t.n_cols = cols; t.x = &x; t.follows = false; t.n_tokens = tokens; t.ld = rows;
+    t.row_bytes = bytes; t.n_rows = rows; t.x = &x; t.follows = false; t.n_tokens = tokens; t.ld = rows;
     t.out = (float *)calloc((size_t)rows * tokens, 4);
     t.panel = (uint8_t *)calloc(1, (size_t)llm__panel_bytes() + 64);
     t.panel = (uint8_t *)t.panel + (64 - (uintptr_t)t.panel % 64);

@@ -89,7 +89,6 @@ static void tile_of(llm__tile *t, const matrix *m, uint32_t row, uint32_t n_rows
     t->w = m->w + row * m->row_bytes;
     t->row_bytes = m->row_bytes;
     t->n_rows = n_rows;
-    t->n_cols = m->cols;
     t->x = &m->x;
     t->n_tokens = n_tokens;
     t->out = m->out + row;

@@ -210,7 +210,7 @@ static void test_products(const uint8_t *file) {
             if (!llm__types[type].unpack || llm__kernels_pick(&kernels, isas[i], NULL) != LLM_OK) continue;
             if (!CHECK(find_of(file, "q", type, &q) && find_of(file, "y", type, &y) && q.n == 512 && q.rows == 8)) continue;
             CHECK(llm__row_bytes(type, 512, &row_bytes));
-            t.w = q.data; t.row_bytes = (size_t)row_bytes; t.n_rows = 8; t.n_cols = 512; t.x = &acts; t.n_tokens = 1;
+            t.w = q.data; t.row_bytes = (size_t)row_bytes; t.n_rows = 8; t.x = &acts; t.n_tokens = 1;
             t.out = out; t.ld = 8; t.panel = panel; t.follows = false;
             kernels.decode[type](&t);
             for (r = 0; r < 8; r++) {

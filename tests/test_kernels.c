@@ -125,7 +125,7 @@ static llm__tile tile_of(const problem *p, uint32_t row, uint32_t n_rows, uint32
     t.w = p->w + row * p->row_bytes;
     t.row_bytes = p->row_bytes;
     t.n_rows = n_rows;
-    t.n_cols = p->cols;
+   
     t.x = x;
     t.n_tokens = n_tokens;
     t.out = out + token * LD + row;
@@ -291,7 +291,7 @@ static void test_by_hand(void) {
     SECTION("by hand");
     for (i = 0; i < 32; i++) { row[2 + i] = (uint8_t)(i + 1); q[i] = 2; }
     x.f = NULL; x.q = q; x.d = &d; x.s16 = s16; x.n = 32; x.n_tokens = 1;
-    t.w = row; t.row_bytes = 34; t.n_rows = 1; t.n_cols = 32; t.x = &x; t.n_tokens = 1; t.out = &out; t.ld = 1; t.panel = NULL; t.follows = false;
+    t.w = row; t.row_bytes = 34; t.n_rows = 1; t.x = &x; t.n_tokens = 1; t.out = &out; t.ld = 1; t.panel = NULL; t.follows = false;
     llm__matmul_card(&t, LLM__Q8_0);
     CHECK(out == 132.0f);
 }

@@ -692,7 +692,7 @@ static void check_matmul(llm__matmul_fn fn, int type, random_state *r, uint32_t 
         }
     for (i = 0; i < 9 * LD; i++) out[i] = GUARD;
     a.f = x + cols; a.n = cols; a.n_tokens = tokens;
-    t.w = w; t.row_bytes = stride; t.n_rows = rows; t.n_cols = cols; t.x = &a; t.n_tokens = tokens; t.out = out; t.ld = LD;
+    t.w = w; t.row_bytes = stride; t.n_rows = rows; t.x = &a; t.n_tokens = tokens; t.out = out; t.ld = LD;
     fn(&t);
     for (i = 0; i < 9 * LD; i++) {
         float want = GUARD;
