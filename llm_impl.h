@@ -1176,8 +1176,13 @@ extern long syscall(long number, ...);
 #endif
 #ifndef __USE_POSIX199309
 #include <sched.h>                // struct timespec, without conditions
-extern int clock_gettime(int clock, struct timespec *ts);
-extern int nanosleep(const struct timespec *wish, struct timespec *left);
+#if defined(__USE_TIME_BITS64) && __TIMESIZE == 32
+#define LLM__WITH_TIME64(name) __asm__(name)      // of 64 bits where the system began with 32: the plain names would fill half of it
+#else
+#define LLM__WITH_TIME64(name)
+#endif
+extern int clock_gettime(int clock, struct timespec *ts) LLM__WITH_TIME64("__clock_gettime64");
+extern int nanosleep(const struct timespec *wish, struct timespec *left) LLM__WITH_TIME64("__nanosleep64");
 #endif
 #if !defined(__USE_LARGEFILE64) || !(defined(__USE_UNIX98) || defined(__USE_XOPEN2K8))      // -D_LARGEFILE64_SOURCE alone: the second
 extern ssize_t pread64(int fd, void *dst, size_t n, __off64_t offset);
