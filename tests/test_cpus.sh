@@ -72,6 +72,35 @@ if emulator qemu-aarch64 && build test_bits aarch64 aarch64-linux-gnu-gcc; then
     same "aarch64 cortex-a76" "qemu-aarch64 -cpu cortex-a76" $few && picks "cortex-a76" "NEON dotprod"
     same "aarch64 max" "qemu-aarch64 -cpu max" $few && picks "max" "NEON i8mm"
 fi
+# -ffast-math means that there is no NaN, and clang believes it there: a file has one all the same, and it ends as a word, not in a loop.
+cat > "$dir/nan.c" <<'END'
+#define LLM_STATIC
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+int main(void) {
+    static const struct { uint64_t bits; const char *text; } of[] = {
+        { 0x7ff8000000000000u, "nan" }, { 0xfff0000000000001u, "nan" }, { 0x7ff0000000000000u, "inf" }, { 0xfff0000000000000u, "-inf" },
+        { 0x7fefffffffffffffu, "1.79769313486232e+308" }, { 0x8000000000000000u, "0" }, { 0xbff8000000000000u, "-1.5" }
+    };
+    size_t i;
+    int bad = 0;
+    for (i = 0; i < LLM__COUNT(of); i++) {
+        char text[64];
+        llm__text t;
+        t.p = text; t.n = 0; t.cap = sizeof text;
+        llm__gguf_text_float(&t, llm__bits_f64(of[i].bits), false);
+        llm__text_end(&t);
+        bad += strcmp(text, of[i].text) != 0;
+    }
+    return bad;
+}
+END
+if has clang && has aarch64-linux-gnu-gcc && emulator qemu-aarch64; then
+    # shellcheck disable=SC2086
+    check "aarch64 by clang -ffast-math builds" clang --target=aarch64-linux-gnu -std=c99 -O1 -ffast-math -Wno-everything -DLLM_DEBUG $CPPFLAGS -I. \
+        -static "$dir/nan.c" -o "$dir/nan"
+    check "aarch64 by clang -ffast-math writes NaN and infinity of a file" timeout 60 qemu-aarch64 "$dir/nan"
+fi
 
 # -- i386: with SSE2 as good as any CPU; the x87 computes, and says what is the matter. Most kernels of x86-64 run it as it is.
 sse="-msse2 -mfpmath=sse"
@@ -100,6 +129,7 @@ fi
 # tell them; -pthread would show them.
 cat > "$dir/time64.c" <<'END'
 #include <stdio.h>
+#define LLM_STATIC
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 int main(void) {

@@ -347,6 +347,10 @@ static void test_numbers_as_text(void) {
         { 1.40129846e-45f, "1e-45" }, { 0.3f, "0.3" }, { 123456.789f, "123456.79" }, { 500000.0f, "500000" }, { 9.99999975e-6f, "0.00001" },
         { 0.088388346f, "0.088388346" }, { 2.5f, "2.5" }, { 99999.99f, "99999.99" }
     };
+    static const struct { uint64_t bits; const char *text; } odd[] = {
+        { 0x7ff8000000000000u, "nan" }, { 0xfff0000000000001u, "nan" }, { 0x7ff0000000000000u, "inf" }, { 0xfff0000000000000u, "-inf" },
+        { 0x7fefffffffffffffu, "1.79769313486232e+308" }, { 0x8000000000000000u, "0" }
+    };
     size_t i;
     uint32_t k, seed = 1, wrong = 0;
     SECTION("floats as text");
@@ -357,6 +361,14 @@ static void test_numbers_as_text(void) {
         llm__gguf_text_float(&t, (double)cases[i].v, true);
         llm__text_end(&t);
         CHECK_TEXT(buf, cases[i].text);
+    }
+    for (i = 0; i < sizeof odd / sizeof *odd; i++) {
+        char buf[40];
+        llm__text t;
+        t.p = buf; t.n = 0; t.cap = sizeof buf;
+        llm__gguf_text_float(&t, llm__bits_f64(odd[i].bits), false);
+        llm__text_end(&t);
+        CHECK_TEXT(buf, odd[i].text);
     }
     for (k = 0; k < 200000; k++) {                                       // strtof of the host is the reference
         char buf[40];
