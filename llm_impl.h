@@ -2282,13 +2282,19 @@ static const char *llm__machine_line(const char *text, const char *key) {
     }
     return NULL;
 }
-// The number behind `key` and blanks, where the line begins with it: "VmSwap:   300 kB". *out stays as it is elsewhere.
+// The number behind `key` and blanks, where the line begins with it: "VmSwap:   300 kB", "CPU part : 0xd0b". *out stays as it is elsewhere.
 static bool llm__line_number(llm__str line, const char *key, uint64_t *out) {
+    uint64_t base = 10;
     size_t i;
     if (!llm__str_starts(line, key)) return false;
-    for (i = strlen(key); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t'); i++) { }
-    for (*out = 0; i < line.n && line.p[i] >= '0' && line.p[i] <= '9' && *out < UINT64_MAX / 10 - 9; i++)
-        *out = *out * 10 + (uint64_t)(line.p[i] - '0');
+    for (i = strlen(key); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t' || line.p[i] == ':'); i++) { }
+    if (i + 1 < line.n && line.p[i] == '0' && line.p[i + 1] == 'x') { base = 16; i += 2; }
+    for (*out = 0; i < line.n && *out < UINT64_MAX / 16 - 15; i++) {
+        const char ch = line.p[i];
+        const uint32_t digit = ch >= '0' && ch <= '9' ? (uint32_t)(ch - '0') : ch >= 'a' && ch <= 'f' ? (uint32_t)(ch - 'a' + 10) : 16;
+        if (digit >= base) break;
+        *out = *out * base + digit;
+    }
     return true;
 }
 // Likewise, in bytes.
@@ -2370,36 +2376,20 @@ static const llm__arm_part llm__arm_parts[] = {
     { 0x41, 0xd85, 12 } /* X925 */, { 0x41, 0xd8c, 12 } /* C1-Ultra */, { 0x53, 0x002, 12 } /* M3 */, { 0x53, 0x003, 12 } /* M4 */,
     { 0x53, 0x004, 12 } /* M5 */, { 0x51, 0x001, 12 } /* Oryon */, { 0x51, 0x002, 12 } /* Oryon */
 };
-static uint32_t llm__arm_weight(uint32_t maker, uint32_t part) {
+static uint32_t llm__arm_weight(uint64_t maker, uint64_t part) {
     uint32_t i;
     for (i = 0; i < LLM__COUNT(llm__arm_parts); i++)
         if (llm__arm_parts[i].maker == maker && llm__arm_parts[i].part == part) return llm__arm_parts[i].weight;
     return 0;
 }
-// The number behind the colon, decimal or 0x..., of a line of /proc/cpuinfo that begins with `name`.
-static bool llm__cpuinfo_number(llm__str line, const char *name, uint32_t *out) {
-    size_t i;
-    uint32_t base = 10, v = 0;
-    if (!llm__str_starts(line, name)) return false;
-    for (i = strlen(name); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t' || line.p[i] == ':'); i++) { }
-    if (i + 1 < line.n && line.p[i] == '0' && line.p[i + 1] == 'x') { base = 16; i += 2; }
-    for (; i < line.n; i++) {
-        const char ch = line.p[i];
-        const uint32_t digit = ch >= '0' && ch <= '9' ? (uint32_t)(ch - '0') : ch >= 'a' && ch <= 'f' ? (uint32_t)(ch - 'a' + 10) : 16;
-        if (digit >= base) break;
-        v = v * base + digit;
-    }
-    *out = v;
-    return true;
-}
 // The weight of every CPU that is online. false: not an ARM machine, or a part that is not in the table.
-typedef struct llm__cpuinfo { uint32_t *weight, cpu, maker; } llm__cpuinfo;
+typedef struct llm__cpuinfo { uint32_t *weight; uint64_t cpu, maker; } llm__cpuinfo;
 static void llm__cpuinfo_line(void *arg, llm__str line) {
     llm__cpuinfo *info = (llm__cpuinfo *)arg;
-    uint32_t part;
-    if (llm__cpuinfo_number(line, "processor", &info->cpu)) info->maker = 0;
-    llm__cpuinfo_number(line, "CPU implementer", &info->maker);
-    if (llm__cpuinfo_number(line, "CPU part", &part) && info->cpu < LLM__MAX_CPUS)
+    uint64_t part;
+    if (llm__line_number(line, "processor", &info->cpu)) info->maker = 0;
+    llm__line_number(line, "CPU implementer", &info->maker);
+    if (llm__line_number(line, "CPU part", &part) && info->cpu < LLM__MAX_CPUS)
         info->weight[info->cpu] = llm__arm_weight(info->maker, part);
 }
 static bool llm__cores_parts(const llm__cores *c, uint32_t *weight) {
@@ -2572,72 +2562,80 @@ static void llm__cgroup_line(void *arg, llm__str line) {
     g->path[line.n - stop - 1] = 0;
     g->found = true;
 }
-static bool llm__machine_cgroup(const char *controller, char *path, size_t cap) {
+// Without a slash at its end, so that the root is "", as where no line fits. In a container the path may be the host's and lead nowhere:
+// its own group is then the root. So whoever asks goes up until there is an answer.
+static bool llm__machine_cgroup(const char *controller, char *buf, size_t cap, llm__str *path) {
     llm__cgroup g;
-    g.controller = controller; g.path = path; g.cap = cap; g.found = false;
+    g.controller = controller; g.path = buf; g.cap = cap; g.found = false;
     llm__os_lines("/proc/self/cgroup", llm__cgroup_line, &g);
+    *path = llm__str_of(g.found ? buf : "");
+    while (path->n && path->p[path->n - 1] == '/') path->n--;
     return g.found;
+}
+// To the group around it. false: it is the root.
+static bool llm__cgroup_up(llm__str *path) {
+    if (!path->n) return false;
+    while (path->n && path->p[--path->n] != '/') { }
+    return true;
 }
 // "150000 100000": 150 ms of CPU time in each 100 ms are two CPUs, the second one half of the time. "max" is no limit.
 static uint32_t llm__quota_cpus(const char *quota, const char *period) {
-    uint64_t v[2] = { 0, 0 };
-    const char *from[2];
-    uint32_t i;
-    from[0] = quota; from[1] = period;
-    for (i = 0; i < 2; i++) for (; *from[i] >= '0' && *from[i] <= '9'; from[i]++) v[i] = v[i] * 10 + (uint64_t)(*from[i] - '0');
-    if (!v[0] || !v[1]) return 0;
-    return (uint32_t)LLM__MIN((v[0] - 1) / v[1] + 1, (uint64_t)LLM__MAX_CPUS);
+    const uint64_t most = llm__machine_number(quota), each = llm__machine_number(period);
+    if (!most || !each) return 0;
+    return (uint32_t)LLM__MIN((most - 1) / each + 1, (uint64_t)LLM__MAX_CPUS);
 }
-static uint32_t llm__quota_at(bool v2, const char *path) {
+static uint32_t llm__quota_at(bool v2, llm__str path) {
     char full[400], quota[64], period[64];
     size_t i = 0;
-    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.max" : "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path);
+    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%v/cpu.max" : "/sys/fs/cgroup/cpu%v/cpu.cfs_quota_us", &path);
     if (!llm__os_text(full, quota, sizeof quota)) return 0;
     if (!v2) {
-        llm__format(full, sizeof full, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", path);
+        llm__format(full, sizeof full, "/sys/fs/cgroup/cpu%v/cpu.cfs_period_us", &path);
         if (!llm__os_text(full, period, sizeof period)) return 0;
         return llm__quota_cpus(quota, period);
     }
     while (quota[i] && quota[i] != ' ') i++;
     return quota[i] ? llm__quota_cpus(quota, quota + i + 1) : 0;
 }
-// The least of the group's quota and those of the groups around it. In a container the path may be the host's and lead nowhere: its own
-// group is then the root.
+// The least of the group's quota and those of the groups around it.
 static uint32_t llm__cores_quota(void) {
-    char path[320];
+    char buf[320];
+    llm__str path;
     uint32_t v2, least = 0;
     for (v2 = 0; v2 < 2; v2++) {
-        size_t n;
-        if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) path[0] = 0;
-        n = strlen(path);
-        for (;;) {
-            const uint32_t q = llm__quota_at(v2 != 0, llm__str_is(llm__str_of(path), "/") ? "" : path);
+        llm__machine_cgroup(v2 ? "" : "cpu", buf, sizeof buf, &path);
+        do {
+            const uint32_t q = llm__quota_at(v2 != 0, path);
             if (q && (!least || q < least)) least = q;
-            if (!n) break;
-            while (n && path[--n] != '/') { }
-            path[n] = 0;
-        }
+        } while (llm__cgroup_up(&path));
     }
     return least;
 }
 
-// How many periods of the quota this process's group has had so far, and in how many of them its time ran out.
-static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
-    char path[320], full[400], text[512];
+// How many periods of the quota a group has had so far, and in how many of them its time ran out. A group without a quota has none.
+static bool llm__throttled_at(bool v2, llm__str path, uint64_t *periods, uint64_t *throttled) {
+    char full[400], text[512];
     const char *p, *t;
+    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%v/cpu.stat" : "/sys/fs/cgroup/cpu%v/cpu.stat", &path);
+    llm__os_text(full, text, sizeof text);
+    p = llm__machine_line(text, "nr_periods");
+    t = llm__machine_line(text, "nr_throttled");
+    if (!p || !t) return false;
+    *periods = llm__machine_number(p);
+    *throttled = llm__machine_number(t);
+    return *periods > 0;
+}
+// Of this process's group, or of the next one around it that has a quota.
+static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
+    char buf[320];
+    llm__str path;
     uint32_t v2;
     if (!LLM__SYSTEM || !LLM__DIAGNOSIS) return false;
     for (v2 = 0; v2 < 2; v2++) {
-        if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) continue;
-        llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.stat" : "/sys/fs/cgroup/cpu%s/cpu.stat",
-                    llm__str_is(llm__str_of(path), "/") ? "" : path);
-        llm__os_text(full, text, sizeof text);
-        p = llm__machine_line(text, "nr_periods");
-        t = llm__machine_line(text, "nr_throttled");
-        if (!p || !t) continue;
-        *periods = llm__machine_number(p);
-        *throttled = llm__machine_number(t);
-        return *periods > 0;
+        llm__machine_cgroup(v2 ? "" : "cpu", buf, sizeof buf, &path);
+        do {
+            if (llm__throttled_at(v2 != 0, path, periods, throttled)) return true;
+        } while (llm__cgroup_up(&path));
     }
     return false;
 }
@@ -2739,25 +2737,20 @@ static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, co
     now -= LLM__MIN(now, files.value);
     llm__memory_narrow(m, limit, now, "cgroup");
 }
-// The group of this process and those above it; version 2 has one tree, version 1 one for memory. In a container the path may not be
-// visible, and its root is the group.
+// The group of this process and those above it; version 2 has one tree, version 1 one for memory.
 static void llm__memory_groups(llm__memory *m) {
     char buf[320];
     llm__str path;
-    const bool one = llm__machine_cgroup("memory", buf, sizeof buf);
-    if (!one && !llm__machine_cgroup("", buf, sizeof buf)) return;
-    path = llm__str_of(buf);
-    for (;;) {
-        while (path.n && path.p[path.n - 1] == '/') path.n--;
+    const bool one = llm__machine_cgroup("memory", buf, sizeof buf, &path);
+    if (!one && !llm__machine_cgroup("", buf, sizeof buf, &path)) return;
+    do {
         if (one) {
             llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
         } else {
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.max", "memory.current", "file ");
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.high", "memory.current", "file ");
         }
-        if (!path.n) return;
-        while (path.n && path.p[path.n - 1] != '/') path.n--;
-    }
+    } while (llm__cgroup_up(&path));
 }
 static void llm__memory_pressure(llm__memory *m) {
     char text[256];

@@ -410,6 +410,38 @@ static void quotas(void) {
     CHECK_EQ(quota_with("4:cpu,cpuacct:/\n", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n", "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
                         "100000\n"), 0);
 }
+// ---- how often a quota ran out: llm_stats takes the difference of two looks
+
+typedef struct tick { uint64_t periods, throttled; } tick;
+static tick throttled_with(const char *cgroup, const char *path, const char *text, const char *path2, const char *text2) {
+    tick t = { 0, 0 };
+    plant("cores.tree");
+    if (cgroup) put("/proc/self/cgroup", "%s", cgroup);
+    if (path) put(path, "%s", text);
+    if (path2) put(path2, "%s", text2);
+    if (!llm__cores_throttled(&t.periods, &t.throttled)) t.periods = t.throttled = 0;
+    fell();
+    return t;
+}
+#define RAN_OUT(n, of, ...) do { const tick t = throttled_with(__VA_ARGS__); CHECK_EQ(t.throttled, n); CHECK_EQ(t.periods, of); } while (0)
+static void quotas_run_out(void) {
+    // As Linux writes them: version 2 with a quota and, as every group above the leaves has it, without; version 1.
+    static const char stat[] = "usage_usec 90\nuser_usec 60\nsystem_usec 30\nnr_periods 400\nnr_throttled 300\nthrottled_usec 7\n";
+    static const char none[] = "usage_usec 90\nuser_usec 60\nsystem_usec 30\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n";
+    static const char root_stat[] = "usage_usec 90\nuser_usec 60\nsystem_usec 30\n", v1[] = "nr_periods 50\nnr_throttled 20\nthrottled_time 9\n";
+    SECTION("how often a quota ran out");
+    RAN_OUT(300, 400, "0::/\n", "/sys/fs/cgroup/cpu.stat", stat, NULL, NULL);
+    RAN_OUT(300, 400, "0::/a.slice/b.scope\n", "/sys/fs/cgroup/a.slice/b.scope/cpu.stat", stat, "/sys/fs/cgroup/cpu.stat", root_stat);
+    RAN_OUT(300, 400, "0::/a.slice/b.scope\n", "/sys/fs/cgroup/a.slice/b.scope/cpu.stat", none, "/sys/fs/cgroup/a.slice/cpu.stat", stat);
+    RAN_OUT(300, 400, "0::/docker/4f2a\n", "/sys/fs/cgroup/cpu.stat", stat, NULL, NULL);      // the host's path, not seen inside
+    RAN_OUT(20, 50, "5:memory:/m\n4:cpu,cpuacct:/x\n", "/sys/fs/cgroup/cpu/x/cpu.stat", v1, NULL, NULL);
+    RAN_OUT(20, 50, "4:cpu,cpuacct:/docker/4f2a\n0::/\n", "/sys/fs/cgroup/cpu/cpu.stat", v1, NULL, NULL);
+    RAN_OUT(20, 50, "4:cpu,cpuacct:/pod/x\n", "/sys/fs/cgroup/cpu/pod/cpu.stat", v1, "/sys/fs/cgroup/cpu/pod/x/cpu.stat",
+            "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
+    RAN_OUT(300, 400, NULL, "/sys/fs/cgroup/cpu.stat", stat, NULL, NULL);
+    RAN_OUT(0, 0, "0::/a.slice\n", "/sys/fs/cgroup/a.slice/cpu.stat", none, "/sys/fs/cgroup/cpu.stat", root_stat);
+    RAN_OUT(0, 0, "0::/\n", NULL, NULL, NULL, NULL);
+}
 static void quota_caps_the_default(void) {
     llm_parallel none;
     llm__pool *p = NULL;
@@ -923,6 +955,7 @@ int main(void) {
     masks();
     hostile_texts();
     quotas();
+    quotas_run_out();
     quota_caps_the_default();
 #if !defined(LLM_NO_THREADS)
     slow_cores();
