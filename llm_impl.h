@@ -1727,21 +1727,21 @@ static llm_result llm__os_file_fail(llm_error *e, const char *what, const char *
     if (why) return llm__fail(e, LLM_IO, "%s '%v': %s", what, &tail, why);
     return llm__fail(e, LLM_IO, "%s '%v': system error %d", what, &tail, code);
 }
-// Size by seeking: it works beyond 2 GB in every 32-bit build, where fstat may refuse (then there is no time stamp).
+// Beyond 2 GB fstat may refuse in a 32-bit build. Seeking tells the size there, too; then there is no time stamp.
 static bool llm__os_file_stat(int fd, uint64_t *size, uint64_t *stamp, int *why) {
     struct stat s;
     int64_t end;
-    *stamp = 0;
-    if (fstat(fd, &s)) {
-        *why = errno;
-        if (*why != EOVERFLOW) return false;
-    } else {
+    if (fstat(fd, &s) == 0) {
         *why = S_ISDIR(s.st_mode) ? EISDIR : 0;
-        if (!S_ISREG(s.st_mode)) return false;
+        *size = (uint64_t)s.st_size;
         *stamp = (uint64_t)s.st_mtime * 1000000000u + (uint64_t)LLM__STAT_NS(s);
+        return S_ISREG(s.st_mode);
     }
+    *why = errno;
+    if (*why != EOVERFLOW) return false;
     end = LLM__LSEEK(fd, 0, SEEK_END);
     *size = (uint64_t)end;
+    *stamp = 0;
     *why = end < 0 ? errno : 0;
     return end >= 0;
 }
@@ -1979,7 +1979,7 @@ static LLM__NOINLINE size_t llm__os_lines(const char *path, llm__line_fn fn, voi
 // ---- mapping: read-only and shared. data points at the offset that was asked for, rounding to pages stays inside.
 // LLM_NO_MEMORY: no room in the address space; LLM_UNSUPPORTED: this file cannot be mapped at all.
 
-typedef struct llm__os_map { const uint8_t *data; uint64_t bytes; void *base; size_t base_bytes; } llm__os_map;
+typedef struct llm__os_map { const uint8_t *data; void *base; size_t base_bytes; } llm__os_map;
 
 #if defined(LLM_NO_MMAP)
 static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64_t offset, uint64_t bytes, llm_error *e) {
@@ -2015,31 +2015,34 @@ static llm_result llm__os_map_no_room(llm_error *e, uint64_t bytes) {
     return llm__fail(e, LLM_NO_MEMORY, "no address space to map %U bytes (a 32-bit program, or a limit such as ulimit -v)", bytes);
 #endif
 }
+// A file that could not be mapped leaves *m empty.
 static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64_t offset, uint64_t bytes, llm_error *e) {
     uint64_t at;
+    size_t length;
+    void *base;
     memset(m, 0, sizeof *m);
     if (offset > f->size || bytes > f->size - offset || !bytes)
         return llm__fail(e, LLM_BAD_ARG, "bytes %U to %U are not in the file", offset, offset + bytes);
-    if (!llm__os_map_span(offset, bytes, llm__os_map_grain(), &at, &m->base_bytes)) return llm__os_map_no_room(e, bytes);
+    if (!llm__os_map_span(offset, bytes, llm__os_map_grain(), &at, &length)) return llm__os_map_no_room(e, bytes);
 #if LLM__WIN32
     {
         HANDLE section = CreateFileMappingW(f->handle, NULL, PAGE_READONLY, 0, 0, NULL);
         if (!section) return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (Windows error %u)", (uint32_t)GetLastError());
-        m->base = MapViewOfFile(section, FILE_MAP_READ, (DWORD)(at >> 32), (DWORD)at, m->base_bytes);
+        base = MapViewOfFile(section, FILE_MAP_READ, (DWORD)(at >> 32), (DWORD)at, length);
         CloseHandle(section);                                             // the view keeps it alive
-        if (!m->base) return llm__os_map_no_room(e, bytes);
+        if (!base) return llm__os_map_no_room(e, bytes);
     }
 #else
-    m->base = LLM__MMAP(NULL, m->base_bytes, PROT_READ, MAP_SHARED, f->fd, (int64_t)at);
-    if (m->base == MAP_FAILED) {
-        int code = errno;
-        m->base = NULL;
+    base = LLM__MMAP(NULL, length, PROT_READ, MAP_SHARED, f->fd, (int64_t)at);
+    if (base == MAP_FAILED) {
+        const int code = errno;
         if (code == ENOMEM || code == EAGAIN || code == EOVERFLOW) return llm__os_map_no_room(e, bytes);
         return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (system error %d)", code);
     }
 #endif
-    m->data = (const uint8_t *)m->base + (size_t)(offset - at);
-    m->bytes = bytes;
+    m->base = base;
+    m->base_bytes = length;
+    m->data = (const uint8_t *)base + (size_t)(offset - at);
     return llm__ok(e);
 }
 static void llm__os_unmap(llm__os_map *m) {
@@ -4275,7 +4278,7 @@ typedef struct llm__gguf_shard {
     llm_reader reader;                 // read_at NULL: there is none
     uint64_t size, directory_bytes;    // of the file; of keys and tensor entries, from its first byte on
     uint64_t data_at;                  // where the data section begins
-    uint64_t data_begin, data_end;     // first and last byte of tensors in it
+    uint64_t data_begin, data_end;     // where tensors begin and end in it
     uint64_t first_tensor, n_tensors, n_maps;
     const uint8_t *base;               // the whole file, if it lies in memory
     llm__os_map map, *maps;
@@ -4875,23 +4878,24 @@ static void llm__gguf_shard_tail(char tail[LLM__SHARD_TAIL + 1], uint32_t number
     for (k = 5; k >= 1; k--, number /= 10) tail[k] = (char)('0' + number % 10);
     for (k = 14; k >= 10; k--, count /= 10) tail[k] = (char)('0' + count % 10);
 }
-static bool llm__gguf_all_digits(llm__str s) {
+static bool llm__gguf_all_of(llm__str s, char first, char last) {
     size_t i;
     for (i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9') return false;
+        if (s.p[i] < first || s.p[i] > last) return false;
     return s.n != 0;
 }
-// "model.gguf.part1of2", "model.gguf-split-a": pieces that were cut at some byte, not shards.
+// "model.gguf.part1of2", "model.gguf-split-a" (or -aa): pieces that were cut at some byte, not shards.
 static bool llm__gguf_is_piece(llm__str path) {
     size_t i, of;
     for (i = path.n; i-- > 0 && path.p[i] != '/' && path.p[i] != '\\';) {
         llm__str rest = llm__str_n(path.p + i, path.n - i);
-        if (llm__str_starts(rest, "-split-")) return true;
+        if (llm__str_starts(rest, "-split-") && rest.n <= 9 && llm__gguf_all_of(llm__str_n(rest.p + 7, rest.n - 7), 'a', 'z')) return true;
         if (!llm__str_starts(rest, ".part") && !llm__str_starts(rest, "-part")) continue;
         rest = llm__str_n(rest.p + 5, rest.n - 5);
         of = llm__str_find(rest, "of");
         if (of == LLM_FAILED) continue;
-        if (llm__gguf_all_digits(llm__str_n(rest.p, of)) && llm__gguf_all_digits(llm__str_n(rest.p + of + 2, rest.n - of - 2))) return true;
+        if (llm__gguf_all_of(llm__str_n(rest.p, of), '0', '9') && llm__gguf_all_of(llm__str_n(rest.p + of + 2, rest.n - of - 2), '0', '9'))
+            return true;
     }
     return false;
 }
@@ -4909,7 +4913,6 @@ static llm_result llm__gguf_shard_map(llm__gguf *g, llm__gguf_shard *s, const ll
     }
     if (o->directory_only) {
         llm__os_unmap(&s->map);
-        memset(&s->map, 0, sizeof s->map);
         return r == LLM_NO_MEMORY ? LLM_OK : r;
     }
     s->base = s->map.data;
@@ -4929,7 +4932,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
     file_system = llm__os_file_system(&s->file);
     remote = file_system[0] != 0;
     if (remote) g->file_system = file_system;                                     // of any shard
-    if (o->mapping == LLM_READ) g->mapping_reason = "asked for";
+    if (o->mapping != LLM_MAP_AUTO) g->mapping_reason = "asked for";
     else if (remote) g->mapping_reason = "each page of this file system costs a message";
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");

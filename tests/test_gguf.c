@@ -645,7 +645,7 @@ static void test_wrong_files(void) {
 }
 
 static void test_paths(void) {
-    static const char *const pieces[] = { "t.gguf.part1of2", "t.gguf.part2of2", "t.gguf-split-a", "t-part3of12" };
+    static const char *const pieces[] = { "t.gguf.part1of2", "t.gguf.part2of2", "t.gguf-split-a", "t-part3of12", "t.gguf-split-ab" };
     counter c;
     llm__heap h = counted(&c);
     llm__gguf_options opts;
@@ -671,6 +671,12 @@ static void test_paths(void) {
     }
     CHECK(!llm__gguf_is_piece(llm__str_of("a.part1of2/model.gguf")) && !llm__gguf_is_piece(llm__str_of("model-partof2.gguf")));
     CHECK(!llm__gguf_is_piece(llm__str_of("part1of2.gguf")) && !llm__gguf_is_piece(llm__str_of(".part")) && !llm__gguf_is_piece(llm__str_of("")));
+    // A word in the name is no piece, and a short file says what it lacks.
+    CHECK(!llm__gguf_is_piece(llm__str_of("t-split-model.gguf")) && !llm__gguf_is_piece(llm__str_of("t-split-v1")) &&
+          !llm__gguf_is_piece(llm__str_of("t-split-")) && !llm__gguf_is_piece(llm__str_of("t-split-abc")));
+    CHECK(test_write(test_scratch("test_gguf-split-model.gguf"), bytes, n - 100));
+    CHECK(llm__gguf_open_path(&g, test_scratch("test_gguf-split-model.gguf"), &opts, &e) == LLM_BAD_FILE && strstr(e.text, "100 bytes are missing"));
+    remove(test_scratch("test_gguf-split-model.gguf"));
     CHECK(c.live == 0);
     free(bytes);
 }
@@ -1019,6 +1025,7 @@ static void test_mapping(void) {
     shim_map_limit = 80000;
     open_by(&o, BY_MAP, bytes, n, &opts);
     CHECK(o.r == LLM_OK && shim_maps == 3 && o.g.mapping == LLM_MAP);
+    CHECK(o.g.shards[0].map.base == NULL && o.g.shards[0].map.base_bytes == 0);      // what did not happen has no bytes to ask about
     for (i = 0; o.r == LLM_OK && i < 3; i++) CHECK(memcmp(o.g.tensors[i].data, large + i * 65536, 65536) == 0);
     CHECK(o.r == LLM_OK && llm__gguf_find(&o.g, llm__str_of("k.heads")) != NULL);
     close_by(&o);
@@ -1065,6 +1072,7 @@ static void test_mapping(void) {
     llm__gguf_close(&o.g);
     open_by(&o, BY_MAP, bytes, n, &opts);
     CHECK(o.r == LLM_OK && o.g.mapping == LLM_MAP && shim_maps == 1);
+    CHECK_TEXT(o.g.mapping_reason, "asked for");
     close_by(&o);
     shim_fuse = 0;
     CHECK(shim_maps == 0 && c.live == 0);

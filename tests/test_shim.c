@@ -101,6 +101,7 @@ static int shim_munmap(void *at, size_t bytes) {
     return hit && shim.mode == FAIL ? -1 : r;
 }
 static int shim_fstat(int fd, struct stat *s) {
+    if (shim.entry == LSEEK && shim.mode != HONEST) { errno = EOVERFLOW; return -1; }      // a large file in 32 bits: the size is sought
     if (!shim_hit(FSTAT)) return fstat(fd, s);
     memset(s, 0, sizeof *s);
     return shim.mode == FAIL ? -1 : 0;
