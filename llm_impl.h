@@ -3144,6 +3144,22 @@ static void llm__pool_look(llm__pool *p) {
     llm__pool_rest(p);
 }
 
+// The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
+// Four system calls for each evaluation: 20 us on a virtual machine, little against the milliseconds of a token.
+static void llm__pool_pin_caller(llm__pool *p) {
+    llm__cpus one;
+    memset(&one, 0, sizeof one);
+    llm__cpus_add(&one, p->places[0]);
+    llm__os_pin(&one, &p->host);
+}
+static void llm__pool_unpin_caller(llm__pool *p) {
+    llm__cpus one, now;
+    memset(&one, 0, sizeof one);
+    memset(&now, 0, sizeof now);
+    llm__cpus_add(&one, p->places[0]);
+    if (llm__os_pin(&p->host, &now) && !llm__cpus_same(&one, &now)) llm__os_pin(&now, NULL);
+}
+
 // All workers hear their wish before this returns.
 static void llm__pool_place_now(llm__pool *p) {
     uint32_t heard;
@@ -3155,12 +3171,14 @@ static void llm__pool_place_now(llm__pool *p) {
     while ((heard = llm__atomic_load(&p->heard)) + 1 < p->n_workers) llm__os_wait(&p->finished, &p->heard, heard);
 }
 // Tries to have the caller and the workers on their places. Returns n_workers, or the first worker that is somewhere else, with the CPU it
-// was found on; then everybody may run anywhere again.
+// was found on; then everybody may run anywhere again. The caller has its own mask back in either case, which may be less than home.
 static uint32_t llm__pool_try(llm__pool *p, uint32_t *found) {
     const uint32_t n = LLM__MIN(p->n_places, p->n_workers);
     uint32_t i = 0, k;
-    const bool caller = llm__pool_pin(p->places[0], found);
-    llm__os_pin(&p->home, NULL);
+    bool caller;
+    llm__pool_pin_caller(p);
+    caller = llm__pool_pin(p->places[0], found);
+    llm__pool_unpin_caller(p);
     llm__pool_place_now(p);
     if (caller) for (i = 1; i < n && llm__atomic_load(&p->workers[i].on) == p->places[i] + 1u; i++) { }
     if (i == n) return p->n_workers;
@@ -3212,21 +3230,6 @@ static void llm__pool_watch(llm__pool *p, llm_cores asked) {
     if (asked == LLM_CORES_BIG) p->obtained = llm__pool_pin_all(p, &t);
     llm__text_end(&t);
     llm__pool_rest(p);
-}
-// The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
-// Four system calls for each evaluation: 20 us on a virtual machine, little against the milliseconds of a token.
-static void llm__pool_pin_caller(llm__pool *p) {
-    llm__cpus one;
-    memset(&one, 0, sizeof one);
-    llm__cpus_add(&one, p->places[0]);
-    llm__os_pin(&one, &p->host);
-}
-static void llm__pool_unpin_caller(llm__pool *p) {
-    llm__cpus one, now;
-    memset(&one, 0, sizeof one);
-    memset(&now, 0, sizeof now);
-    llm__cpus_add(&one, p->places[0]);
-    if (llm__os_pin(&p->host, &now) && !llm__cpus_same(&one, &now)) llm__os_pin(&now, NULL);
 }
 // CPUs below 64 that threads of the pool are pinned to now, the caller's included.
 static uint64_t llm__pool_pinned(const llm__pool *p) {
