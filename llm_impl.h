@@ -661,10 +661,12 @@ static float llm__fma(float a, float b, float c) {
     X(LLM_TOO_BIG,      "it does not fit the memory there is")                                 \
     X(LLM_BAD_GRAMMAR,  "the grammar is not understood")
 
-// Formatting for sentences: %s char*, %v llm__str*, %u uint32_t, %U uint64_t, %d int, %x uint32_t, %X uint64_t in 16 hexadecimal digits,
-// %f double with one decimal, %B uint64_t bytes as a size, %K likewise where 0 is unknown, %%. Controls and bytes that are no UTF-8 come
-// out as '?', so that a hostile name cannot play with a terminal and a sentence is text in any program.
+// Formatting for sentences: %s char*, %v llm__str* that a file names (not in builds without sentences), %u uint32_t, %U uint64_t, %d int,
+// %x uint32_t, %X uint64_t in 16 hexadecimal digits, %f double with one decimal, %B uint64_t bytes as a size, %K likewise where 0 is
+// unknown, %%. Controls and bytes that are no UTF-8 come out as '?', so that a hostile name cannot play with a terminal and a sentence is
+// text in any program.
 typedef struct llm__text { char *p; size_t n, cap; } llm__text;        // n may exceed cap: the length needed
+#define LLM__NAME_SHOWN 100u
 
 static void llm__text_byte(llm__text *t, char c) {
     if (t->n < t->cap) t->p[t->n] = c;
@@ -682,6 +684,13 @@ static void llm__text_visible(llm__text *t, llm__str s) {
     for (i = 0; i < s.n; i += length)
         if (llm__text_is_visible(llm__utf8_get(s.p + i, s.n - i, &length))) llm__text_bytes(t, s.p + i, length);
         else llm__text_byte(t, '?');
+}
+// A name may have 65535 bytes, and the reason must fit behind two of them.
+static void llm__text_name(llm__text *t, llm__str s) {
+    size_t n = LLM__MIN(s.n, LLM__NAME_SHOWN);
+    while (n && n < s.n && ((uint8_t)s.p[n] & 0xc0) == 0x80) n--;
+    llm__text_visible(t, llm__str_n(s.p, n));
+    if (n < s.n) llm__text_bytes(t, "...", 3);
 }
 static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
     char digits[20];
@@ -721,13 +730,14 @@ static void llm__text_hex64(llm__text *t, uint64_t v) {
 }
 static void llm__text_args(llm__text *t, const char *format, va_list args) {
     const char *f;
+    llm__str name;
     double real;
     uint64_t bytes;
     for (f = format; *f; f++) {
         if (*f != '%') { llm__text_byte(t, *f); continue; }
         switch (*++f) {
         case 's': llm__text_visible(t, llm__str_of(va_arg(args, const char *))); break;
-        case 'v': llm__text_visible(t, *va_arg(args, const llm__str *)); break;
+        case 'v': name = *va_arg(args, const llm__str *); if (LLM__SENTENCES) llm__text_name(t, name); break;
         case 'u': llm__text_u64(t, va_arg(args, uint32_t), 10); break;
         case 'U': llm__text_u64(t, va_arg(args, uint64_t), 10); break;
         case 'x': llm__text_u64(t, va_arg(args, uint32_t), 16); break;
@@ -1594,12 +1604,12 @@ static void llm__os_pause(void) {
 
 // ---- files
 
-// The end of a path tells more than its beginning, and the reason must fit behind it.
+// The end of a path tells more than its beginning.
 static llm__str llm__os_path_tail(const char *path) {
     llm__str s = llm__str_of(path);
-    if (s.n > 120) {
-        s.p += s.n - 120;
-        s.n = 120;
+    if (s.n > LLM__NAME_SHOWN) {
+        s.p += s.n - LLM__NAME_SHOWN;
+        s.n = LLM__NAME_SHOWN;
         while (s.n && ((uint8_t)*s.p & 0xc0) == 0x80) { s.p++; s.n--; }
     }
     return s;
@@ -2567,18 +2577,21 @@ static void llm__cgroup_line(void *arg, llm__str line) {
 }
 // Without a slash at its end, so that the root is "", as where no line fits. In a container the path may be the host's and lead nowhere:
 // its own group is then the root. So whoever asks goes up until there is an answer.
-static bool llm__machine_cgroup(const char *controller, char *buf, size_t cap, llm__str *path) {
+static bool llm__machine_cgroup(const char *controller, char *path, size_t cap) {
     llm__cgroup g;
-    g.controller = controller; g.path = buf; g.cap = cap; g.found = false;
+    size_t n;
+    g.controller = controller; g.path = path; g.cap = cap; g.found = false;
+    path[0] = 0;
     llm__os_lines("/proc/self/cgroup", llm__cgroup_line, &g);
-    *path = llm__str_of(g.found ? buf : "");
-    while (path->n && path->p[path->n - 1] == '/') path->n--;
+    for (n = strlen(path); n && path[n - 1] == '/'; n--) path[n - 1] = 0;
     return g.found;
 }
 // To the group around it. false: it is the root.
-static bool llm__cgroup_up(llm__str *path) {
-    if (!path->n) return false;
-    while (path->n && path->p[--path->n] != '/') { }
+static bool llm__cgroup_up(char *path) {
+    size_t n = strlen(path);
+    if (!n) return false;
+    while (n && path[--n] != '/') { }
+    path[n] = 0;
     return true;
 }
 // "150000 100000": 150 ms of CPU time in each 100 ms are two CPUs, the second one half of the time. "max" is no limit.
@@ -2587,13 +2600,13 @@ static uint32_t llm__quota_cpus(const char *quota, const char *period) {
     if (!most || !each) return 0;
     return (uint32_t)LLM__MIN((most - 1) / each + 1, (uint64_t)LLM__MAX_CPUS);
 }
-static uint32_t llm__quota_at(bool v2, llm__str path) {
+static uint32_t llm__quota_at(bool v2, const char *path) {
     char full[400], quota[64], period[64];
     size_t i = 0;
-    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%v/cpu.max" : "/sys/fs/cgroup/cpu%v/cpu.cfs_quota_us", &path);
+    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.max" : "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path);
     if (!llm__os_text(full, quota, sizeof quota)) return 0;
     if (!v2) {
-        llm__format(full, sizeof full, "/sys/fs/cgroup/cpu%v/cpu.cfs_period_us", &path);
+        llm__format(full, sizeof full, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", path);
         if (!llm__os_text(full, period, sizeof period)) return 0;
         return llm__quota_cpus(quota, period);
     }
@@ -2602,24 +2615,23 @@ static uint32_t llm__quota_at(bool v2, llm__str path) {
 }
 // The least of the group's quota and those of the groups around it.
 static uint32_t llm__cores_quota(void) {
-    char buf[320];
-    llm__str path;
+    char path[320];
     uint32_t v2, least = 0;
     for (v2 = 0; v2 < 2; v2++) {
-        llm__machine_cgroup(v2 ? "" : "cpu", buf, sizeof buf, &path);
+        llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path);
         do {
             const uint32_t q = llm__quota_at(v2 != 0, path);
             if (q && (!least || q < least)) least = q;
-        } while (llm__cgroup_up(&path));
+        } while (llm__cgroup_up(path));
     }
     return least;
 }
 
 // How many periods of the quota a group has had so far, and in how many of them its time ran out. A group without a quota has none.
-static bool llm__throttled_at(bool v2, llm__str path, uint64_t *periods, uint64_t *throttled) {
+static bool llm__throttled_at(bool v2, const char *path, uint64_t *periods, uint64_t *throttled) {
     char full[400], text[512];
     const char *p, *t;
-    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%v/cpu.stat" : "/sys/fs/cgroup/cpu%v/cpu.stat", &path);
+    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.stat" : "/sys/fs/cgroup/cpu%s/cpu.stat", path);
     llm__os_text(full, text, sizeof text);
     p = llm__machine_line(text, "nr_periods");
     t = llm__machine_line(text, "nr_throttled");
@@ -2630,15 +2642,14 @@ static bool llm__throttled_at(bool v2, llm__str path, uint64_t *periods, uint64_
 }
 // Of this process's group, or of the next one around it that has a quota.
 static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
-    char buf[320];
-    llm__str path;
+    char path[320];
     uint32_t v2;
     if (!LLM__SYSTEM || !LLM__DIAGNOSIS) return false;
     for (v2 = 0; v2 < 2; v2++) {
-        llm__machine_cgroup(v2 ? "" : "cpu", buf, sizeof buf, &path);
+        llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path);
         do {
             if (llm__throttled_at(v2 != 0, path, periods, throttled)) return true;
-        } while (llm__cgroup_up(&path));
+        } while (llm__cgroup_up(path));
     }
     return false;
 }
@@ -2726,15 +2737,15 @@ static void llm__stat_take(void *arg, llm__str line) {
     if (!s->found) s->found = llm__line_number(line, s->key, &s->value);
 }
 // One control group: `most` may say "max". Pages of files that it has in memory can be dropped for others.
-static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, const char *most, const char *used, const char *file_key) {
+static void llm__memory_group(llm__memory *m, const char *dir, const char *path, const char *most, const char *used, const char *file_key) {
     char name[400];
     uint64_t limit, now = 0;
     llm__stat_line files;
-    llm__format(name, sizeof name, "%s%v/%s", dir, &path, most);
+    llm__format(name, sizeof name, "%s%s/%s", dir, path, most);
     if (!llm__machine_u64(name, &limit) || limit >> 60) return;
-    llm__format(name, sizeof name, "%s%v/%s", dir, &path, used);
+    llm__format(name, sizeof name, "%s%s/%s", dir, path, used);
     llm__machine_u64(name, &now);
-    llm__format(name, sizeof name, "%s%v/memory.stat", dir, &path);
+    llm__format(name, sizeof name, "%s%s/memory.stat", dir, path);
     files.key = file_key; files.value = 0; files.found = false;
     llm__os_lines(name, llm__stat_take, &files);
     now -= LLM__MIN(now, files.value);
@@ -2742,10 +2753,9 @@ static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, co
 }
 // The group of this process and those above it; version 2 has one tree, version 1 one for memory.
 static void llm__memory_groups(llm__memory *m) {
-    char buf[320];
-    llm__str path;
-    const bool one = llm__machine_cgroup("memory", buf, sizeof buf, &path);
-    if (!one && !llm__machine_cgroup("", buf, sizeof buf, &path)) return;
+    char path[320];
+    const bool one = llm__machine_cgroup("memory", path, sizeof path);
+    if (!one && !llm__machine_cgroup("", path, sizeof path)) return;
     do {
         if (one) {
             llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
@@ -2753,7 +2763,7 @@ static void llm__memory_groups(llm__memory *m) {
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.max", "memory.current", "file ");
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.high", "memory.current", "file ");
         }
-    } while (llm__cgroup_up(&path));
+    } while (llm__cgroup_up(path));
 }
 static void llm__memory_pressure(llm__memory *m) {
     char text[256];
@@ -2827,11 +2837,12 @@ static void llm__heat_clock(llm__heat *h) {
 }
 static void llm__heat_zones(llm__heat *h) {
     char path[64], text[32];
-    uint32_t zone;
-    for (zone = 0; zone < 64; zone++) {
+    uint32_t zone, missing = 0;
+    for (zone = 0; zone < 64 && missing < 8; zone++) {                    // a sensor whose device sleeps answers with an error
         uint64_t milli;
         llm__format(path, sizeof path, "/sys/class/thermal/thermal_zone%u/temp", zone);
-        if (!llm__os_text(path, text, sizeof text)) return;
+        if (!llm__os_text(path, text, sizeof text)) { missing++; continue; }
+        missing = 0;
         milli = llm__machine_number(text);
         if (milli < 150000) h->celsius = LLM__MAX(h->celsius, (double)milli * 0.001);      // some sensors show nonsense
     }

@@ -423,6 +423,8 @@ static tick throttled_with(const char *cgroup, const char *path, const char *tex
     fell();
     return t;
 }
+#define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3f1c9a52_7d0e_4b7e_9a41_0c5d2e8f6b13.slice/" \
+            "cri-containerd-8c1f0e5a9b3d7e2461f0a9c8b7d6e5f4038291a7b6c5d4e3f20918a7b6c5d4e3.scope"
 #define RAN_OUT(n, of, ...) do { const tick t = throttled_with(__VA_ARGS__); CHECK_EQ(t.throttled, n); CHECK_EQ(t.periods, of); } while (0)
 static void quotas_run_out(void) {
     // As Linux writes them: version 2 with a quota and, as every group above the leaves has it, without; version 1.
@@ -434,6 +436,7 @@ static void quotas_run_out(void) {
     RAN_OUT(300, 400, "0::/a.slice/b.scope\n", "/sys/fs/cgroup/a.slice/b.scope/cpu.stat", stat, "/sys/fs/cgroup/cpu.stat", root_stat);
     RAN_OUT(300, 400, "0::/a.slice/b.scope\n", "/sys/fs/cgroup/a.slice/b.scope/cpu.stat", none, "/sys/fs/cgroup/a.slice/cpu.stat", stat);
     RAN_OUT(300, 400, "0::/docker/4f2a\n", "/sys/fs/cgroup/cpu.stat", stat, NULL, NULL);      // the host's path, not seen inside
+    RAN_OUT(300, 400, "0::" POD "\n", "/sys/fs/cgroup" POD "/cpu.stat", stat, NULL, NULL);      // Kubernetes: longer than a name in a sentence
     RAN_OUT(20, 50, "5:memory:/m\n4:cpu,cpuacct:/x\n", "/sys/fs/cgroup/cpu/x/cpu.stat", v1, NULL, NULL);
     RAN_OUT(20, 50, "4:cpu,cpuacct:/docker/4f2a\n0::/\n", "/sys/fs/cgroup/cpu/cpu.stat", v1, NULL, NULL);
     RAN_OUT(20, 50, "4:cpu,cpuacct:/pod/x\n", "/sys/fs/cgroup/cpu/pod/cpu.stat", v1, "/sys/fs/cgroup/cpu/pod/x/cpu.stat",

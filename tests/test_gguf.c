@@ -1310,7 +1310,8 @@ static void test_sentences(void) {
     gguf_writer w;
     size_t n, i;
     unsigned char *bytes;
-    char text[64];
+    static const uint64_t five[5] = { 32, 1, 1, 1, 1 };
+    char text[64], name[301], shown[128], other[301];
     SECTION("names that are no text");
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         llm__str s = llm__str_of(cases[i][0]);
@@ -1319,6 +1320,25 @@ static void test_sentences(void) {
         llm__format(text, sizeof text, "%s", cases[i][0]);
         CHECK_TEXT(text, cases[i][1]);
     }
+    // A long name is cut at a whole character, and the reason stands behind it; behind two of them, too.
+    memset(name, 'a', 300);
+    name[300] = 0;
+    memcpy(name + 99, "\xc3\xa9", 2);
+    sprintf(shown, "'%.99s...'", name);
+    small_begin(&w);
+    gw_tensor(&w, name, 0, 5, five, pattern, 160);
+    bytes = gw_end(&w, &n);
+    EXPECT(LLM_BAD_FILE, shown, "5 dimensions");
+    free(bytes);
+    memcpy(other, name, sizeof other);
+    other[0] = 'b';
+    small_begin(&w);
+    gw_tensor(&w, name, 0, 1, dims_b, pattern, 160);
+    gw_tensor(&w, other, 0, 1, dims_b, pattern, 160);
+    bytes = gw_end(&w, &n);
+    gw_patch(bytes, gw_value(bytes, n, other) + 16, 0, 8);
+    EXPECT(LLM_BAD_FILE, shown, "overlap");
+    free(bytes);
     small_begin(&w);
     gw_tensor(&w, "a\xff\xc2\x9bz\xc3\xa9", 99, 2, dims_a, pattern, 64 * 3 * 4);
     bytes = gw_end(&w, &n);
