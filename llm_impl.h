@@ -5181,6 +5181,7 @@ static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e)
 static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gguf_options *o, uint64_t began, llm_error *e) {
     llm__gguf_work w = LLM__ZERO;
     uint64_t opened = llm__now_us(o->clock), parsed;
+    double mapped = g->map_ms;
     uint32_t count = 0, i;
     llm_result r;
     w.o = o;
@@ -5195,10 +5196,11 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
     parsed = llm__now_us(o->clock);
     if (r == LLM_OK) r = llm__gguf_place(g, &w, e);
     if (r != LLM_OK) return r;
+    mapped = g->map_ms - mapped;                                          // of the other shards, between their directories
     g->map_ms += (double)(llm__now_us(o->clock) - parsed) * 0.001;
     for (i = 0; i < g->n_shards; i++) g->file_bytes += g->shards[i].size;
-    g->parse_ms = (double)(parsed - opened) * 0.001;
-    g->open_ms = (double)(opened - began + llm__now_us(o->clock) - parsed) * 0.001;
+    g->parse_ms = (double)(parsed - opened) * 0.001 - mapped;
+    g->open_ms = (double)(opened - began + llm__now_us(o->clock) - parsed) * 0.001 + mapped;
     return r;
 }
 static llm_result llm__gguf_begin(llm__gguf *g, const llm__gguf_options *o, llm_error *e) {

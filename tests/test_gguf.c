@@ -17,10 +17,12 @@
 #include <sys/vfs.h>
 static size_t shim_map_limit = SIZE_MAX, shim_map_total = SIZE_MAX;
 static int shim_map_error = ENOMEM, shim_fuse = 0, shim_maps = 0;
+static uint64_t shim_us = 0;                                             // a clock by which a mapping takes 7 ms and nothing else any time
 static void *shim_mmap(void *at, size_t bytes, int prot, int flags, int fd, off64_t offset) {
     if (bytes > shim_map_limit || bytes > shim_map_total) { errno = shim_map_error; return MAP_FAILED; }
     if (shim_map_total != SIZE_MAX) shim_map_total -= bytes;
     shim_maps++;
+    shim_us += 7000;
     return mmap64(at, bytes, prot, flags, fd, offset);
 }
 static int shim_munmap(void *at, size_t bytes) { shim_maps--; return munmap(at, bytes); }
@@ -747,6 +749,9 @@ static unsigned char *shard(size_t *n, int i, int count, int total, const char *
     return gw_end(&w, n);
 }
 
+#if SHIM && CAN_MAP
+static uint64_t shim_now_us(void *user) { (void)user; return shim_us; }
+#endif
 static void test_shards(void) {
     static const char *const names[3] = { "first", "second", "third" };
     char paths[4][TEST_PATH], stem[TEST_PATH];
@@ -803,6 +808,19 @@ static void test_shards(void) {
         CHECK(r == LLM_OK && k > 15 && c.live == 0);
         h = counted(&c);
     }
+#if SHIM && CAN_MAP
+    {
+        llm_clock clock;
+        SECTION("the time of mapping shards is part of opening them");
+        clock.user = NULL; clock.now_us = shim_now_us;
+        options(&opts, &h);
+        opts.clock = &clock;
+        opts.mapping = LLM_MAP;
+        CHECK(llm__gguf_open_path(&g, paths[0], &opts, &e) == LLM_OK);
+        CHECK(g.map_ms > 20.9 && g.map_ms < 21.1 && g.open_ms > 20.9 && g.open_ms < 21.1 && g.parse_ms > -0.1 && g.parse_ms < 0.1);
+        llm__gguf_close(&g);
+    }
+#endif
     SECTION("shards that are wrong");
     options(&opts, &h);
     CHECK(llm__gguf_open_path(&g, paths[1], &opts, &e) == LLM_UNSUPPORTED);
