@@ -1462,15 +1462,20 @@ static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) {
 }
 static uint32_t llm__os_cpu_now(void) { return GetCurrentProcessorNumber(); }
 
-#elif LLM__LINUX && defined(SYS_sched_getaffinity) && defined(SYS_sched_setaffinity) && defined(SYS_getcpu)
+#elif LLM__LINUX && defined(SYS_sched_getaffinity) && defined(SYS_sched_setaffinity) && defined(SYS_getcpu) && defined(SYS_tgkill)
 
 #define LLM__PINS 1
 // By system call: it needs no macro of the C library, and the mask must be as wide as the kernel's, which may be for 8192 CPUs.
 static uint32_t llm__os_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
+// The number of a thread that has ended goes to another one, of any process.
+static bool llm__os_is_ours(uint32_t thread) {
+    return syscall(SYS_tgkill, (int)syscall(SYS_getpid), (int)thread, 0) == 0 || errno != ESRCH;
+}
 static void llm__os_allowed(uint32_t thread, llm__cpus *out) {
     unsigned long mask[8192 / 8 / sizeof(unsigned long)];
+    const bool asks = !thread || llm__os_is_ours(thread);
     memset(mask, 0, sizeof mask);
-    if (syscall(SYS_sched_getaffinity, (int)thread, sizeof mask, mask) > 0 || thread) memcpy(out, mask, sizeof *out);
+    if ((asks && syscall(SYS_sched_getaffinity, (int)thread, sizeof mask, mask) > 0) || thread) memcpy(out, mask, sizeof *out);
     else llm__os_first_cpus(out);
     if (!thread && !llm__cpus_count(out)) llm__cpus_add(out, 0);
 }

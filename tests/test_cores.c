@@ -14,8 +14,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 // The system may lie about affinity. SAYS_NO: refuses. IGNORES: says yes and does nothing, as stock Android does. PRETENDS: reads the mask back as
@@ -26,7 +28,7 @@ static __thread unsigned char pretended[128];
 static __thread int pretends, n_sets;
 static long shim_syscall(long number, ...) {
     va_list args;
-    const int n = number == SYS_futex ? 6 : number == SYS_rt_sigprocmask ? 4 : number == SYS_gettid ? 0 : 3;      // those the library makes
+    const int n = number == SYS_futex ? 6 : number == SYS_rt_sigprocmask ? 4 : number == SYS_gettid || number == SYS_getpid ? 0 : 3;      // those the library makes
     long a[6] = { 0, 0, 0, 0, 0, 0 };
     int i;
     va_start(args, number);
@@ -834,6 +836,27 @@ static void host_pins_itself(void) {
     llm_close(c);
     llm_unload(m);
 }
+// The thread that loaded is gone, and its number belongs to another process, which may use the other CPU.
+static void loader_is_gone(void) {
+    llm_model *m = load(2, LLM_CORES_BIG, NULL, NULL);
+    llm_ctx *c = llm_open(m, NULL, NULL);
+    const cpu_set_t a = just(cpu_a), b = just(cpu_b);
+    pid_t other;
+    SECTION("the loading thread's number belongs to another process");
+    other = fork();
+    if (other == 0) for (;;) pause();
+    if (c && other > 0) {
+        CHECK(sched_setaffinity(other, sizeof b, &b) == 0 && sched_setaffinity(0, sizeof a, &a) == 0);
+        c->model->pool->loader = (uint32_t)other;
+        c->model->pool->looked_us = 0;
+        CHECK(decode(c, 0, 2) == 0);
+        CHECK_EQ(stats_of(c).cpus_allowed, 1);
+        CHECK(sched_setaffinity(0, sizeof home, &home) == 0);
+    }
+    if (other > 0) { kill(other, SIGKILL); waitpid(other, NULL, 0); }
+    llm_close(c);
+    llm_unload(m);
+}
 // Somebody else changes the caller's mask while the call pins it: that stays.
 static int meddle(void *user, int stage, float fraction) {
     const cpu_set_t one = just(cpu_b);
@@ -975,6 +998,7 @@ int main(void) {
         moves();
         meddled();
         host_pins_itself();
+        loader_is_gone();
     }
 #endif
 #else
