@@ -2379,7 +2379,8 @@ static bool llm__cores_alike(const llm__cores *c, const uint32_t *v) {
 
 // What a core does per clock, roughly, in quarters of an A53: cores that work in order, wide ones, and the X line. The part numbers are
 // those of Linux (arch/arm64/include/asm/cputype.h) and util-linux (lscpu-arm.c). The weights are coarser than measurements (A720 against
-// A520: 2.8, X4 against A720: 1.26, linux-arm-msm 2026-01-28): only the order and the wide gaps matter.
+// A520: 2.8, X4 against A720: 1.26, linux-arm-msm 2026-01-28): only the order and the wide gaps matter. One part of a machine that is not
+// here, and none of its parts counts.
 typedef struct llm__arm_part { uint8_t maker; uint16_t part; uint8_t weight; } llm__arm_part;
 static const llm__arm_part llm__arm_parts[] = {
     { 0x41, 0xc07, 4 } /* A7 */, { 0x41, 0xd03, 4 } /* A53 */, { 0x41, 0xd04, 4 } /* A35 */, { 0x41, 0xd05, 4 } /* A55 */,
@@ -2391,8 +2392,8 @@ static const llm__arm_part llm__arm_parts[] = {
     { 0x41, 0xd81, 8 } /* A720 */, { 0x41, 0xd87, 8 } /* A725 */, { 0x41, 0xd8b, 8 } /* C1-Pro */, { 0x51, 0x800, 8 } /* A73 */,
     { 0x51, 0x802, 8 } /* A75 */, { 0x51, 0x804, 8 } /* A76 */, { 0x48, 0xd40, 8 } /* A76 */, { 0x41, 0xd44, 12 } /* X1 */,
     { 0x41, 0xd4c, 12 } /* X1C */, { 0x41, 0xd48, 12 } /* X2 */, { 0x41, 0xd4e, 12 } /* X3 */, { 0x41, 0xd82, 12 } /* X4 */,
-    { 0x41, 0xd85, 12 } /* X925 */, { 0x41, 0xd8c, 12 } /* C1-Ultra */, { 0x53, 0x002, 12 } /* M3 */, { 0x53, 0x003, 12 } /* M4 */,
-    { 0x53, 0x004, 12 } /* M5 */, { 0x51, 0x001, 12 } /* Oryon */, { 0x51, 0x002, 12 } /* Oryon */
+    { 0x41, 0xd85, 12 } /* X925 */, { 0x41, 0xd8c, 12 } /* C1-Ultra */, { 0x41, 0xd90, 12 } /* C1-Premium */, { 0x53, 0x002, 12 } /* M3 */,
+    { 0x53, 0x003, 12 } /* M4 */, { 0x53, 0x004, 12 } /* M5 */, { 0x51, 0x001, 12 } /* Oryon */, { 0x51, 0x002, 12 } /* Oryon */
 };
 static uint32_t llm__arm_weight(uint64_t maker, uint64_t part) {
     uint32_t i;
@@ -2710,7 +2711,8 @@ static void llm__cores_explain(const llm__cores *c, const llm__cpus *allowed, ch
     }
     t.p = buf; t.n = 0; t.cap = cap;
     if (c->n_best < c->n_online) llm__text_add(&t, "%u of %u CPUs are performance cores (%s)", c->n_best, c->n_online, c->why);
-    else llm__text_add(&t, c->n_online == 1 ? "one CPU" : "%u CPUs alike", c->n_online);
+    else llm__text_add(&t, c->n_online == 1 ? "one CPU" : llm__cores_alike(c, c->rank) ? "%u CPUs alike" : "%u CPUs, none clearly slower",
+                       c->n_online);
     if (n_cores && n_cores < c->n_best) llm__text_add(&t, ", %u with SMT siblings counted once", n_cores);
     if (may < c->n_online) llm__text_add(&t, ", %u %sallowed here", best ? best : may, best ? "of them " : "others ");
     if (c->quota && c->quota < n) llm__text_add(&t, ", cut to %u by the cgroup's CPU quota", c->quota);

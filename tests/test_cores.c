@@ -107,7 +107,7 @@ static const device devices[] = {
     // sm8750.dtsi: eight Oryon cores without capacities, 6 at 3.53 and 2 at 4.32 GHz (Qualcomm's product brief): none is little.
     { "Snapdragon 8 Elite", { { 6, QUALCOMM(0x001), 1024, 3532800 }, { 2, QUALCOMM(0x001), 1024, 4320000 } }, 0, NULL, NULL,
       8, "6,7,0,1,2,3,4,5", { { FREQ, 8, FIRST_8 }, { CAPACITY | FREQ, 8, FIRST_8 }, { FREQ | CPUINFO, 8, FIRST_8 },
-      { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "8 CPUs alike" },
+      { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "8 CPUs, none clearly slower" },
     // MediaTek's product page: 1 X2 3.05 GHz, 3 A710 2.85 GHz, 4 A510 1.8 GHz.
     { "Dimensity 9000", { { 4, ARM(0xd46), 0, 1800000 }, { 3, ARM(0xd47), 0, 2850000 }, { 1, ARM(0xd48), 0, 3050000 } }, 0, NULL, NULL,
       4, "7,4,5,6", { { FREQ | CPUINFO, 8, FIRST_8 }, { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } },
@@ -117,6 +117,10 @@ static const device devices[] = {
     { "Dimensity 9500s", { { 4, ARM(0xd81), 0, 2400000 }, { 3, ARM(0xd82), 0, 3300000 }, { 1, ARM(0xd85), 0, 3730000 } }, 0, NULL, NULL,
       4, "7,4,5,6", { { FREQ, 4, "4,5,6,7" }, { CAPACITY | FREQ, 4, "4,5,6,7" }, { FREQ | CPUINFO, 8, FIRST_8 },
       { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "4 of 8 CPUs are performance cores (ARM part numbers, 3300 against 2400 MHz)" },
+    // MediaTek's product page: 1 C1-Ultra 4.21 GHz, 3 C1-Premium 3.5 GHz, 4 C1-Pro 2.7 GHz.
+    { "Dimensity 9500", { { 4, ARM(0xd8b), 0, 2700000 }, { 3, ARM(0xd90), 0, 3500000 }, { 1, ARM(0xd8c), 0, 4210000 } }, 0, NULL, NULL,
+      4, "7,4,5,6", { { FREQ, 4, "4,5,6,7" }, { CAPACITY | FREQ, 4, "4,5,6,7" }, { FREQ | CPUINFO, 8, FIRST_8 },
+      { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "4 of 8 CPUs are performance cores (ARM part numbers, 3500 against 2700 MHz)" },
     // gs101.dtsi: A55 250, A76 620, X1 1024: a middle core has less than half of a big one, and counts. The frequencies alone go down in
     // two equal steps (0.804, 0.800) and do not tell.
     { "Tensor G1", { { 4, ARM(0xd05), 160, 1803000 }, { 2, ARM(0xd0b), 498, 2253000 }, { 2, ARM(0xd44), 1024, 2802000 } }, 0, NULL, NULL,
@@ -968,7 +972,8 @@ static void apple(void) {
     apple_case("M4 Pro", level(10, "Performance"), level(4, "Efficiency"), 10,
                "10 of 14 CPUs are performance cores (performance level 'Performance')");
     apple_case("names unknown", level(2, ""), level(4, ""), 2, "2 of 6 CPUs are performance cores (performance level '')");
-    apple_case("a level above Performance", level(6, "Super"), level(12, "Performance"), 18, "18 CPUs alike");
+    apple_case("a level above Performance", level(6, "Super"), level(12, "Performance"), 18,
+               "18 CPUs, none clearly slower");
     apple_case("Intel Mac", level(8, "Standard"), level(0, ""), 8, "8 CPUs alike");
 }
 
