@@ -2894,7 +2894,7 @@ typedef void (*llm__job_fn)(void *arg, uint32_t worker);
 // One worker. Each word that many threads poll or change has a cache line of its own.
 typedef struct llm__worker {
     llm__atomic32 turn;                // 2 * run: worker's part of this run is free; + 1: somebody has it
-    llm__atomic32 run;                 // what is left of its share of the work: llm__chunks
+    llm__atomic32 share;               // what is left of its share of the work: llm__chunks
     struct llm__pool *pool;
     llm__os_thread thread;
     uint32_t index;
@@ -3355,18 +3355,18 @@ static void llm__pool_waits(const llm__pool *p, uint32_t *spins, uint32_t *sleep
     }
 }
 
-// Numbers 0 .. n-1 shared out among a team. Each worker has a run of them and takes it from the front in pieces, so that what it reads is
+// Numbers 0 .. n-1 shared out among a team. Each worker has a share of them and takes it from the front in pieces, so that what it reads is
 // one stream of memory; who is through takes the later half of what the one with most has left. The pieces are small and shrink towards
-// the end: a worker twenty times slower than the others must not hold them up by the piece that it has (two workers: an eighth of a share).
-// Runs instead of one common queue: 49 instead of 43 tok/s (Qwen2.5 0.5B, Zen 4, two threads).
+// the end: a worker twenty times slower than the others must not hold them up by the piece that it has (an eighth of a share).
+// Shares instead of one common queue: 49 instead of 43 tok/s (Qwen2.5 0.5B, Zen 4, two threads).
 typedef struct llm__chunks {
-    llm__worker *workers;              // [n_workers] with a run each; NULL: the caller takes all
+    llm__worker *workers;              // [n_workers] with a share each; NULL: the caller takes all
     uint32_t n_workers, n;
-    uint32_t unit, most;               // numbers in one count of a run; counts in a piece
+    uint32_t unit, most;               // numbers in one count of a share; counts in a piece
     bool taken;                        // by the caller
 } llm__chunks;
 
-static uint32_t llm__run_of(uint32_t begin, uint32_t end) { return begin << 16 | end; }
+static uint32_t llm__share_of(uint32_t begin, uint32_t end) { return begin << 16 | end; }
 
 // Pieces are multiples of step, but for the last one.
 static void llm__chunks_init(llm__chunks *c, const llm__team *t, uint32_t n, uint32_t step) {
@@ -3381,20 +3381,21 @@ static void llm__chunks_init(llm__chunks *c, const llm__team *t, uint32_t n, uin
     counts = n ? (n - 1) / c->unit + 1 : 0;
     c->most = counts / (8 * c->n_workers) + 1;
     for (i = 0; i < c->n_workers; i++)
-        llm__atomic_store(&c->workers[i].run, llm__run_of(counts * i / c->n_workers, counts * (i + 1) / c->n_workers));
+        llm__atomic_store(&c->workers[i].share, llm__share_of(counts * i / c->n_workers, counts * (i + 1) / c->n_workers));
 }
-// Half of the longest run becomes the worker's own. No run is ever the same twice, so a run that has not changed is still all there.
+// Half of what is left of the largest share becomes the worker's own. No share is ever the same twice, so one that has not changed is still
+// all there.
 static bool llm__chunks_steal(llm__chunks *c, uint32_t worker) {
     for (;;) {
-        uint32_t i, most = 0, victim = 0, run = 0, end;
+        uint32_t i, most = 0, victim = 0, share = 0, end;
         for (i = 0; i < c->n_workers; i++) {
-            const uint32_t r = llm__atomic_load(&c->workers[i].run), left = (r & 0xffffu) - (r >> 16);
-            if (left > most) { most = left; victim = i; run = r; }
+            const uint32_t r = llm__atomic_load(&c->workers[i].share), left = (r & 0xffffu) - (r >> 16);
+            if (left > most) { most = left; victim = i; share = r; }
         }
         if (!most) return false;
-        end = run & 0xffffu;
-        if (!llm__atomic_cas(&c->workers[victim].run, run, llm__run_of(run >> 16, end - (most + 1) / 2))) continue;
-        llm__atomic_store(&c->workers[worker].run, llm__run_of(end - (most + 1) / 2, end));
+        end = share & 0xffffu;
+        if (!llm__atomic_cas(&c->workers[victim].share, share, llm__share_of(share >> 16, end - (most + 1) / 2))) continue;
+        llm__atomic_store(&c->workers[worker].share, llm__share_of(end - (most + 1) / 2, end));
         return true;
     }
 }
@@ -3405,13 +3406,13 @@ static bool llm__chunks_take(llm__chunks *c, uint32_t worker, uint32_t *begin, u
         return c->n && !c->taken && (c->taken = true);
     }
     for (;;) {
-        const uint32_t run = llm__atomic_load(&c->workers[worker].run), first = run >> 16, left = (run & 0xffffu) - first;
+        const uint32_t share = llm__atomic_load(&c->workers[worker].share), first = share >> 16, left = (share & 0xffffu) - first;
         const uint32_t n = LLM__MIN(c->most, (left + 1) / 2);
         if (!left) {
             if (!llm__chunks_steal(c, worker)) return false;
             continue;
         }
-        if (!llm__atomic_cas(&c->workers[worker].run, run, llm__run_of(first + n, run & 0xffffu))) continue;
+        if (!llm__atomic_cas(&c->workers[worker].share, share, llm__share_of(first + n, share & 0xffffu))) continue;
         *begin = first * c->unit;
         *end = (uint32_t)LLM__MIN((uint64_t)(first + n) * c->unit, (uint64_t)c->n);
         c->workers[worker].rows += *end - *begin;                          // whoever runs the worker's part: one thread in any run
@@ -4295,7 +4296,7 @@ typedef struct llm__gguf_tensor {
 typedef struct llm__gguf_shard {
     llm__os_file file;
     bool has_file, singly;             // singly: the whole did not map, its tensors are mapped one by one
-    bool read;                         // into memory of the allocator, directory and weights
+    bool copied;                       // into memory of the allocator, directory and weights
     llm_reader reader;                 // read_at NULL: there is none
     uint64_t size, directory_bytes;    // of the file; of keys and tensor entries, from its first byte on
     uint64_t data_at;                  // where the data section begins
@@ -4866,7 +4867,7 @@ static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uin
 static llm_result llm__gguf_read_directory(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     llm__heap heap = *g->heap;
     uint64_t here = 0, need = LLM__MIN(s->size, 65536u);
-    if (!s->read && w->o->directory_only) heap.plan = NULL;                       // what will be mapped takes none
+    if (!s->copied && w->o->directory_only) heap.plan = NULL;                     // what will be mapped takes none
     for (;;) {
         uint8_t *more = (uint8_t *)llm__lengthen(&heap, s->head, here, need);
         llm_result r;
@@ -4929,7 +4930,7 @@ static llm_result llm__gguf_shard_map(llm__gguf *g, llm__gguf_shard *s, const ll
     if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) {
         g->mapping = LLM_READ;
         g->mapping_reason = "the system cannot map it";
-        s->read = true;
+        s->copied = true;
         return LLM_OK;
     }
     if (o->directory_only) {
@@ -4958,7 +4959,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
         g->mapping = LLM_READ;
-        s->read = true;
+        s->copied = true;
         return LLM_OK;
     }
     if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
@@ -4967,7 +4968,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
 static llm_result llm__gguf_shard_open_reader(llm__gguf_shard *s, const llm_reader *r, llm_error *e) {
     if (!r->read_at) return llm__fail(e, LLM_BAD_ARG, "the reader has no read_at");
     s->reader = *r;
-    s->read = true;
+    s->copied = true;
     s->size = r->size;
     if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the reader's file is empty");
     return LLM_OK;
@@ -5151,17 +5152,17 @@ static uint64_t llm__gguf_bytes_read(const llm__gguf *g) {
     uint64_t bytes = 0;
     uint32_t i;
     for (i = 0; i < g->n_tensors; i++)
-        if (g->shards[g->tensors[i].shard].read) bytes += g->tensors[i].n_bytes;
+        if (g->shards[g->tensors[i].shard].copied) bytes += g->tensors[i].n_bytes;
     return bytes;
 }
 
 static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     uint64_t i;
     if (w->o->directory_only) {
-        if (s->read) llm__plan_block(g->heap, s->data_end - s->data_begin);
+        if (s->copied) llm__plan_block(g->heap, s->data_end - s->data_begin);
         return LLM_OK;
     }
-    if (s->read) return llm__gguf_read_weights(g, s, w, e);
+    if (s->copied) return llm__gguf_read_weights(g, s, w, e);
     if (s->singly) return llm__gguf_map_singly(g, s, e);
     for (i = 0; i < s->n_tensors; i++) {
         llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
@@ -5174,7 +5175,7 @@ static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e)
     bool go_on = !w->o->directory_only;
     llm_result r = LLM_OK;
     for (i = 0; i < g->n_shards && go_on; i++)
-        if (g->shards[i].read) w->total += g->shards[i].data_end - g->shards[i].data_begin;
+        if (g->shards[i].copied) w->total += g->shards[i].data_end - g->shards[i].data_begin;
     for (i = 0; i < g->n_shards && r == LLM_OK; i++) r = llm__gguf_place_shard(g, &g->shards[i], w, e);
     if (r != LLM_OK || w->total || w->o->directory_only) return r;
     w->total = 10;                                                      // nothing was read: the ten calls take no time, and can cancel
@@ -5881,57 +5882,57 @@ typedef struct llm__v16_avx2 { __m256 lo, hi; } llm__v16_avx2;
 #define LLM__KEEP(v) ((void)0)
 #endif
 
-#define LLM__HALVES(lo_value, hi_value) \
+#define LLM__OF_TWO(lo_value, hi_value) \
     llm__v16_avx2 r; r.lo = (lo_value); r.hi = (hi_value); return r
 
-LLM__VI_AVX2 llm__v16_avx2 llm__v_load_avx2(const float *p) { LLM__HALVES(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
+LLM__VI_AVX2 llm__v16_avx2 llm__v_load_avx2(const float *p) { LLM__OF_TWO(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
 LLM__VI_AVX2 void llm__v_store_avx2(float *p, llm__v16_avx2 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
-LLM__VI_AVX2 llm__v16_avx2 llm__v_set_avx2(float x) { LLM__HALVES(_mm256_set1_ps(x), r.lo); }
+LLM__VI_AVX2 llm__v16_avx2 llm__v_set_avx2(float x) { LLM__OF_TWO(_mm256_set1_ps(x), r.lo); }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_add_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_sub_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_mul_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_div_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_fma_avx2(llm__v16_avx2 a, llm__v16_avx2 b, llm__v16_avx2 c) {
-    LLM__HALVES(_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi));
+    LLM__OF_TWO(_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_max_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_abs_avx2(llm__v16_avx2 a) {
     __m256 sign = _mm256_set1_ps(-0.0f);
-    LLM__HALVES(_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi));
+    LLM__OF_TWO(_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_negate_avx2(llm__v16_avx2 a) {
     __m256 sign = _mm256_set1_ps(-0.0f);
-    LLM__HALVES(_mm256_xor_ps(sign, a.lo), _mm256_xor_ps(sign, a.hi));
+    LLM__OF_TWO(_mm256_xor_ps(sign, a.lo), _mm256_xor_ps(sign, a.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_sign_of_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
     __m256 sign = _mm256_set1_ps(-0.0f);
-    LLM__HALVES(_mm256_or_ps(_mm256_andnot_ps(sign, a.lo), _mm256_and_ps(sign, b.lo)),
+    LLM__OF_TWO(_mm256_or_ps(_mm256_andnot_ps(sign, a.lo), _mm256_and_ps(sign, b.lo)),
                 _mm256_or_ps(_mm256_andnot_ps(sign, a.hi), _mm256_and_ps(sign, b.hi)));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_below_avx2(llm__v16_avx2 x, llm__v16_avx2 limit, llm__v16_avx2 yes, llm__v16_avx2 no) {
-    LLM__HALVES(_mm256_blendv_ps(no.lo, yes.lo, _mm256_cmp_ps(x.lo, limit.lo, _CMP_LT_OQ)),
+    LLM__OF_TWO(_mm256_blendv_ps(no.lo, yes.lo, _mm256_cmp_ps(x.lo, limit.lo, _CMP_LT_OQ)),
                 _mm256_blendv_ps(no.hi, yes.hi, _mm256_cmp_ps(x.hi, limit.hi, _CMP_LT_OQ)));
 }
 LLM__VI_AVX2 __m256 llm__v8_times_2_to_avx2(__m256 a, __m256 t) {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(t), 23)));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_times_2_to_avx2(llm__v16_avx2 a, llm__v16_avx2 t) {
-    LLM__HALVES(llm__v8_times_2_to_avx2(a.lo, t.lo), llm__v8_times_2_to_avx2(a.hi, t.hi));
+    LLM__OF_TWO(llm__v8_times_2_to_avx2(a.lo, t.lo), llm__v8_times_2_to_avx2(a.hi, t.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_first_of_avx2(size_t n, llm__v16_avx2 a, llm__v16_avx2 b) {
     __m256i at = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), count = _mm256_set1_epi32((int)n);
     __m256i lo = _mm256_cmpgt_epi32(count, at), hi = _mm256_cmpgt_epi32(count, _mm256_add_epi32(at, _mm256_set1_epi32(8)));
-    LLM__HALVES(_mm256_blendv_ps(b.lo, a.lo, _mm256_castsi256_ps(lo)), _mm256_blendv_ps(b.hi, a.hi, _mm256_castsi256_ps(hi)));
+    LLM__OF_TWO(_mm256_blendv_ps(b.lo, a.lo, _mm256_castsi256_ps(lo)), _mm256_blendv_ps(b.hi, a.hi, _mm256_castsi256_ps(hi)));
 }
 LLM__VI_AVX2 float llm__v_first_avx2(llm__v16_avx2 a) { return _mm256_cvtss_f32(a.lo); }
 LLM__VI_AVX2 float llm__v_sum_avx2(llm__v16_avx2 a) {
@@ -5964,10 +5965,10 @@ LLM__VI_AVX2 __m256 llm__v8_i8_avx2(const uint8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_load_elems_avx2(const uint8_t *p, llm__elem elem) {
-    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) { LLM__HALVES(llm__v8_f32_avx2(p), llm__v8_f32_avx2(p + 32)); }
-    if (elem == LLM__FILE_BF16) { LLM__HALVES(llm__v8_bf16_avx2(p), llm__v8_bf16_avx2(p + 16)); }
-    if (elem == LLM__HOST_Q8) { LLM__HALVES(llm__v8_i8_avx2(p), llm__v8_i8_avx2(p + 8)); }
-    { LLM__HALVES(llm__v8_f16_avx2(p), llm__v8_f16_avx2(p + 16)); }
+    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) { LLM__OF_TWO(llm__v8_f32_avx2(p), llm__v8_f32_avx2(p + 32)); }
+    if (elem == LLM__FILE_BF16) { LLM__OF_TWO(llm__v8_bf16_avx2(p), llm__v8_bf16_avx2(p + 16)); }
+    if (elem == LLM__HOST_Q8) { LLM__OF_TWO(llm__v8_i8_avx2(p), llm__v8_i8_avx2(p + 8)); }
+    { LLM__OF_TWO(llm__v8_f16_avx2(p), llm__v8_f16_avx2(p + 16)); }
 }
 // The conversion would round 65520 and more to infinity.
 LLM__VI_AVX2 uint32_t llm__v8_store_f16_avx2(uint16_t *p, __m256 a) {
@@ -6021,7 +6022,7 @@ LLM__VI_AVX2 __m256 llm__v8_dots32_avx2(__m256i q, __m256i size, const int8_t *k
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_dots32_avx2(const int8_t *q, const int8_t *k, size_t stride) {
     __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)q), size = _mm256_abs_epi8(v);
-    LLM__HALVES(llm__v8_dots32_avx2(v, size, k, stride), llm__v8_dots32_avx2(v, size, k + 8 * stride, stride));
+    LLM__OF_TWO(llm__v8_dots32_avx2(v, size, k, stride), llm__v8_dots32_avx2(v, size, k + 8 * stride, stride));
 }
 LLM__VI_AVX2 __m256i llm__v8_nan_or_inf_avx2(__m256 a) {
     __m256i u = _mm256_castps_si256(a), inf = _mm256_set1_epi32(0x7f800000);
@@ -6055,7 +6056,7 @@ LLM__VI_AVX2 void llm__v_store_pairs_avx2(float *p, llm__v16_avx2 even, llm__v16
 
 typedef __m512 llm__v16_avx512;
 
-LLM__VI_AVX512 llm__v16_avx2 llm__v_halves_avx512(__m512 a) { LLM__HALVES(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)); }
+LLM__VI_AVX512 llm__v16_avx2 llm__v_halves_avx512(__m512 a) { LLM__OF_TWO(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)); }
 LLM__VI_AVX512 __m512 llm__v_whole_avx512(llm__v16_avx2 a) { return _mm512_insertf32x8(_mm512_castps256_ps512(a.lo), a.hi, 1); }
 LLM__VI_AVX512 __m512 llm__v_of_bits_avx512(__m512i a) { return _mm512_castsi512_ps(a); }
 LLM__VI_AVX512 __m512i llm__v_bits_avx512(__m512 a) { return _mm512_castps_si512(a); }
@@ -17118,7 +17119,7 @@ static llm_result llm__plan_build(llm_model *m, const llm__source *src, const ll
     if (r != LLM_OK) return r;
     now = *bytes;
     for (i = 0; i < m->gguf.n_shards; i++)                          // what is mapped has no copy of its directory
-        if (!m->gguf.shards[i].read) now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
+        if (!m->gguf.shards[i].copied) now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
     *bytes = now;
     *c = llm__ctx_make(m, wish, e);
     return *c ? LLM_OK : e->code;
