@@ -51,8 +51,9 @@
 #if defined(LLM__WHOLE) && !defined(LLM__PASS)
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>config   What the compiler and the CPU are, as far as more than one section needs it. Apart from it, platform asks for the word that
-//            controls floats, kernels for CPUID, and the end of the file gives back what is changed here.
+// >>config   What the compiler and the CPU are, as far as more than one section needs it. Apart from it, platform asks where instructions
+//            or system calls differ between CPUs (the word that controls floats, a pause, a barrier, the set of signals), kernels for
+//            CPUID, and the end of the file gives back what is changed here.
 
 #if defined(__GNUC__) || defined(__clang__)
 #define LLM__GNUC 1
@@ -63,11 +64,6 @@
 #define LLM__MSVC 1
 #else
 #define LLM__MSVC 0
-#endif
-#if defined(__clang__)
-#define LLM__CLANG 1
-#else
-#define LLM__CLANG 0
 #endif
 #if defined(__clang__)
 #define LLM__COMPILER "clang " __clang_version__
@@ -485,7 +481,7 @@ LLM__OWN(int, memcmp, (const void *a, const void *b, size_t n)) {
     for (; n && *p == *q; n--) { p++; q++; LLM__STEP(); }
     return n ? (int)*p - (int)*q : 0;
 }
-#if LLM__CLANG                                      // makes it of a memcmp that is compared with 0
+#if defined(__clang__)                              // makes it of a memcmp that is compared with 0
 LLM__OWN(int, bcmp, (const void *a, const void *b, size_t n)) { return llm__memcmp(a, b, n); }
 #endif
 LLM__OWN(size_t, strlen, (const char *s)) {
@@ -1380,8 +1376,8 @@ static void llm__os_sleep_us(uint32_t us) {
     (void)us;
 #endif
 }
-// By the host's clock where there is one.
 // Hooks that are called in the middle of arithmetic: whatever they leave in the floating-point environment, ours is back behind them.
+// llm__now_us: by the host's clock where there is one.
 static uint64_t llm__now_us(const llm_clock *host) {
     llm__fpenv own;
     uint64_t us;
@@ -2891,7 +2887,7 @@ typedef void (*llm__job_fn)(void *arg, uint32_t worker);
 #define LLM__WHY_BYTES   288
 #define LLM__ANYWHERE    0xffffu
 
-// One worker. Each word that many threads poll or change has a cache line of its own.
+// One worker. Others poll and change some of its words, so each worker has cache lines of its own.
 typedef struct llm__worker {
     llm__atomic32 turn;                // 2 * run: worker's part of this run is free; + 1: somebody has it
     llm__atomic32 share;               // what is left of its share of the work: llm__chunks
@@ -3368,7 +3364,7 @@ typedef struct llm__chunks {
 
 static uint32_t llm__share_of(uint32_t begin, uint32_t end) { return begin << 16 | end; }
 
-// Pieces are multiples of step, but for the last one.
+// Pieces are multiples of step, which is not 0, but for the last one.
 static void llm__chunks_init(llm__chunks *c, const llm__team *t, uint32_t n, uint32_t step) {
     uint32_t i, counts;
     c->workers = t->n > 1 ? t->pool->workers : NULL;
@@ -3376,7 +3372,6 @@ static void llm__chunks_init(llm__chunks *c, const llm__team *t, uint32_t n, uin
     c->n = n;
     c->taken = false;
     if (!c->workers) return;
-    step = step ? step : 1;
     c->unit = step * ((n - 1) / step / 0xffffu + 1);
     counts = n ? (n - 1) / c->unit + 1 : 0;
     c->most = counts / (8 * c->n_workers) + 1;

@@ -74,7 +74,7 @@ static void test_chunks(void) {
     for (i = 0, begin = end = 0; llm__chunks_take(&c, 8, &begin, &end); i++) wrong += end == UINT32_MAX;
     CHECK(wrong == 1 && i < 60000);
     team.n = 1;
-    llm__chunks_init(&c, &team, 5, 0);
+    llm__chunks_init(&c, &team, 5, 1);
     CHECK(llm__chunks_take(&c, 0, &begin, &end) && begin == 0 && end == 5 && !llm__chunks_take(&c, 0, &begin, &end));
     llm__chunks_init(&c, &team, 0, 8);
     CHECK(!llm__chunks_take(&c, 0, &begin, &end));
