@@ -42,7 +42,8 @@ suite() {
     log=$dir/$(echo "$1" | tr ' ,=/' '____').txt
     begin=$(date +%s)
     TEST_SCRATCH=$dir $2 "$program" > "$log" 2>&1
-    check "$1: $(grep -m 3 failed "$log" | tr '\n' ';')" [ $? -eq 0 ]
+    code=$?
+    check "$1: $(grep -m 3 failed "$log" | tr '\n' ';')" [ $code -eq 0 ]
     echo "$1: $(tail -n 1 "$log"), $(($(date +%s) - begin)) s"
 }
 # suites FAMILY COMMAND COMPILER "FLAGS" NAME...
