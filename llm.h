@@ -145,9 +145,10 @@
                          cannot be tokenized then (LLM_UNSUPPORTED), everything else is as ever
      LLM_NO_SPLIT        without models in several files: such a model is refused
      LLM_NO_EXPERTS      without mixtures of experts: such a model is refused
-     LLM_NO_DIAGNOSIS    nothing is asked of the machine and nothing judged: no findings, an empty report, llm_probe LLM_UNSUPPORTED,
-                         no list of tensors, no fingerprint; llm_stats has the counts and times of the library's own work, and
-                         bits_promise 0, because nobody looks
+     LLM_NO_DIAGNOSIS    the machine is asked for its cores alone, to choose the threads, and nothing is judged: no findings, an empty
+                         report, llm_probe LLM_UNSUPPORTED, no list of tensors, no fingerprint; llm_stats has the counts and times of
+                         the library's own work, and bits_promise 0, because nobody looks. How much memory there is counts as unknown:
+                         llm_load never refuses with LLM_TOO_BIG, and every plan fits
      LLM_NO_SENTENCES    each code has one sentence, that of llm_result_text, instead of one that names the case; nothing is logged
      LLM_NO_CHAT         without chat templates                        (text that is fed, and tokens, still work)
      LLM_QUIET           no #warning about builds that cannot keep a promise, no message about builds without optimisation

@@ -51,8 +51,9 @@
 #if defined(LLM__WHOLE) && !defined(LLM__PASS)
 
 //------------------------------------------------------------------------------------------------------------------------------
-// >>config   What the compiler and the CPU are, as far as more than one section needs it. Apart from it, platform asks for the word that
-//            controls floats, kernels for CPUID, and the end of the file gives back what is changed here.
+// >>config   What the compiler and the CPU are, as far as more than one section needs it. Apart from it, platform asks where instructions
+//            or system calls differ between CPUs (the word that controls floats, a pause, a barrier, the set of signals), kernels for
+//            CPUID, and the end of the file gives back what is changed here.
 
 #if defined(__GNUC__) || defined(__clang__)
 #define LLM__GNUC 1
@@ -63,11 +64,6 @@
 #define LLM__MSVC 1
 #else
 #define LLM__MSVC 0
-#endif
-#if defined(__clang__)
-#define LLM__CLANG 1
-#else
-#define LLM__CLANG 0
 #endif
 #if defined(__clang__)
 #define LLM__COMPILER "clang " __clang_version__
@@ -485,7 +481,7 @@ LLM__OWN(int, memcmp, (const void *a, const void *b, size_t n)) {
     for (; n && *p == *q; n--) { p++; q++; LLM__STEP(); }
     return n ? (int)*p - (int)*q : 0;
 }
-#if LLM__CLANG                                      // makes it of a memcmp that is compared with 0
+#if defined(__clang__)                              // makes it of a memcmp that is compared with 0
 LLM__OWN(int, bcmp, (const void *a, const void *b, size_t n)) { return llm__memcmp(a, b, n); }
 #endif
 LLM__OWN(size_t, strlen, (const char *s)) {
@@ -661,10 +657,12 @@ static float llm__fma(float a, float b, float c) {
     X(LLM_TOO_BIG,      "it does not fit the memory there is")                                 \
     X(LLM_BAD_GRAMMAR,  "the grammar is not understood")
 
-// Formatting for sentences: %s char*, %v llm__str*, %u uint32_t, %U uint64_t, %d int, %x uint32_t, %X uint64_t in 16 hexadecimal digits,
-// %f double with one decimal, %B uint64_t bytes as a size, %K likewise where 0 is unknown, %%. Controls and bytes that are no UTF-8 come
-// out as '?', so that a hostile name cannot play with a terminal and a sentence is text in any program.
+// Formatting for sentences: %s char*, %v llm__str* that a file names (not in builds without sentences), %u uint32_t, %U uint64_t, %d int,
+// %x uint32_t, %X uint64_t in 16 hexadecimal digits, %f double with one decimal, %B uint64_t bytes as a size, %K likewise where 0 is
+// unknown, %%. Controls and bytes that are no UTF-8 come out as '?', so that a hostile name cannot play with a terminal and a sentence is
+// text in any program.
 typedef struct llm__text { char *p; size_t n, cap; } llm__text;        // n may exceed cap: the length needed
+#define LLM__NAME_SHOWN 100u
 
 static void llm__text_byte(llm__text *t, char c) {
     if (t->n < t->cap) t->p[t->n] = c;
@@ -682,6 +680,13 @@ static void llm__text_visible(llm__text *t, llm__str s) {
     for (i = 0; i < s.n; i += length)
         if (llm__text_is_visible(llm__utf8_get(s.p + i, s.n - i, &length))) llm__text_bytes(t, s.p + i, length);
         else llm__text_byte(t, '?');
+}
+// A name may have 65535 bytes, and the reason must fit behind two of them.
+static void llm__text_name(llm__text *t, llm__str s) {
+    size_t n = LLM__MIN(s.n, LLM__NAME_SHOWN);
+    while (n && n < s.n && ((uint8_t)s.p[n] & 0xc0) == 0x80) n--;
+    llm__text_visible(t, llm__str_n(s.p, n));
+    if (n < s.n) llm__text_bytes(t, "...", 3);
 }
 static void llm__text_u64(llm__text *t, uint64_t v, unsigned base) {
     char digits[20];
@@ -721,13 +726,14 @@ static void llm__text_hex64(llm__text *t, uint64_t v) {
 }
 static void llm__text_args(llm__text *t, const char *format, va_list args) {
     const char *f;
+    llm__str name;
     double real;
     uint64_t bytes;
     for (f = format; *f; f++) {
         if (*f != '%') { llm__text_byte(t, *f); continue; }
         switch (*++f) {
         case 's': llm__text_visible(t, llm__str_of(va_arg(args, const char *))); break;
-        case 'v': llm__text_visible(t, *va_arg(args, const llm__str *)); break;
+        case 'v': name = *va_arg(args, const llm__str *); if (LLM__SENTENCES) llm__text_name(t, name); break;
         case 'u': llm__text_u64(t, va_arg(args, uint32_t), 10); break;
         case 'U': llm__text_u64(t, va_arg(args, uint64_t), 10); break;
         case 'x': llm__text_u64(t, va_arg(args, uint32_t), 16); break;
@@ -1176,8 +1182,13 @@ extern long syscall(long number, ...);
 #endif
 #ifndef __USE_POSIX199309
 #include <sched.h>                // struct timespec, without conditions
-extern int clock_gettime(int clock, struct timespec *ts);
-extern int nanosleep(const struct timespec *wish, struct timespec *left);
+#if defined(__USE_TIME_BITS64) && __TIMESIZE == 32
+#define LLM__WITH_TIME64(name) __asm__(name)      // of 64 bits where the system began with 32: the plain names would fill half of it
+#else
+#define LLM__WITH_TIME64(name)
+#endif
+extern int clock_gettime(int clock, struct timespec *ts) LLM__WITH_TIME64("__clock_gettime64");
+extern int nanosleep(const struct timespec *wish, struct timespec *left) LLM__WITH_TIME64("__nanosleep64");
 #endif
 #if !defined(__USE_LARGEFILE64) || !(defined(__USE_UNIX98) || defined(__USE_XOPEN2K8))      // -D_LARGEFILE64_SOURCE alone: the second
 extern ssize_t pread64(int fd, void *dst, size_t n, __off64_t offset);
@@ -1365,8 +1376,8 @@ static void llm__os_sleep_us(uint32_t us) {
     (void)us;
 #endif
 }
-// By the host's clock where there is one.
 // Hooks that are called in the middle of arithmetic: whatever they leave in the floating-point environment, ours is back behind them.
+// llm__now_us: by the host's clock where there is one.
 static uint64_t llm__now_us(const llm_clock *host) {
     llm__fpenv own;
     uint64_t us;
@@ -1447,15 +1458,20 @@ static bool llm__os_pin(const llm__cpus *to, llm__cpus *before) {
 }
 static uint32_t llm__os_cpu_now(void) { return GetCurrentProcessorNumber(); }
 
-#elif LLM__LINUX && defined(SYS_sched_getaffinity) && defined(SYS_sched_setaffinity) && defined(SYS_getcpu)
+#elif LLM__LINUX && defined(SYS_sched_getaffinity) && defined(SYS_sched_setaffinity) && defined(SYS_getcpu) && defined(SYS_tgkill)
 
 #define LLM__PINS 1
 // By system call: it needs no macro of the C library, and the mask must be as wide as the kernel's, which may be for 8192 CPUs.
 static uint32_t llm__os_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
+// The number of a thread that has ended goes to another one, of any process.
+static bool llm__os_is_ours(uint32_t thread) {
+    return syscall(SYS_tgkill, (int)syscall(SYS_getpid), (int)thread, 0) == 0 || errno != ESRCH;
+}
 static void llm__os_allowed(uint32_t thread, llm__cpus *out) {
     unsigned long mask[8192 / 8 / sizeof(unsigned long)];
+    const bool asks = !thread || llm__os_is_ours(thread);
     memset(mask, 0, sizeof mask);
-    if (syscall(SYS_sched_getaffinity, (int)thread, sizeof mask, mask) > 0 || thread) memcpy(out, mask, sizeof *out);
+    if ((asks && syscall(SYS_sched_getaffinity, (int)thread, sizeof mask, mask) > 0) || thread) memcpy(out, mask, sizeof *out);
     else llm__os_first_cpus(out);
     if (!thread && !llm__cpus_count(out)) llm__cpus_add(out, 0);
 }
@@ -1589,12 +1605,12 @@ static void llm__os_pause(void) {
 
 // ---- files
 
-// The end of a path tells more than its beginning, and the reason must fit behind it.
+// The end of a path tells more than its beginning.
 static llm__str llm__os_path_tail(const char *path) {
     llm__str s = llm__str_of(path);
-    if (s.n > 120) {
-        s.p += s.n - 120;
-        s.n = 120;
+    if (s.n > LLM__NAME_SHOWN) {
+        s.p += s.n - LLM__NAME_SHOWN;
+        s.n = LLM__NAME_SHOWN;
         while (s.n && ((uint8_t)*s.p & 0xc0) == 0x80) { s.p++; s.n--; }
     }
     return s;
@@ -1722,21 +1738,21 @@ static llm_result llm__os_file_fail(llm_error *e, const char *what, const char *
     if (why) return llm__fail(e, LLM_IO, "%s '%v': %s", what, &tail, why);
     return llm__fail(e, LLM_IO, "%s '%v': system error %d", what, &tail, code);
 }
-// Size by seeking: it works beyond 2 GB in every 32-bit build, where fstat may refuse (then there is no time stamp).
+// Beyond 2 GB fstat may refuse in a 32-bit build. Seeking tells the size there, too; then there is no time stamp.
 static bool llm__os_file_stat(int fd, uint64_t *size, uint64_t *stamp, int *why) {
     struct stat s;
     int64_t end;
-    *stamp = 0;
-    if (fstat(fd, &s)) {
-        *why = errno;
-        if (*why != EOVERFLOW) return false;
-    } else {
+    if (fstat(fd, &s) == 0) {
         *why = S_ISDIR(s.st_mode) ? EISDIR : 0;
-        if (!S_ISREG(s.st_mode)) return false;
+        *size = (uint64_t)s.st_size;
         *stamp = (uint64_t)s.st_mtime * 1000000000u + (uint64_t)LLM__STAT_NS(s);
+        return S_ISREG(s.st_mode);
     }
+    *why = errno;
+    if (*why != EOVERFLOW) return false;
     end = LLM__LSEEK(fd, 0, SEEK_END);
     *size = (uint64_t)end;
+    *stamp = 0;
     *why = end < 0 ? errno : 0;
     return end >= 0;
 }
@@ -1974,7 +1990,7 @@ static LLM__NOINLINE size_t llm__os_lines(const char *path, llm__line_fn fn, voi
 // ---- mapping: read-only and shared. data points at the offset that was asked for, rounding to pages stays inside.
 // LLM_NO_MEMORY: no room in the address space; LLM_UNSUPPORTED: this file cannot be mapped at all.
 
-typedef struct llm__os_map { const uint8_t *data; uint64_t bytes; void *base; size_t base_bytes; } llm__os_map;
+typedef struct llm__os_map { const uint8_t *data; void *base; size_t base_bytes; } llm__os_map;
 
 #if defined(LLM_NO_MMAP)
 static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64_t offset, uint64_t bytes, llm_error *e) {
@@ -2010,31 +2026,34 @@ static llm_result llm__os_map_no_room(llm_error *e, uint64_t bytes) {
     return llm__fail(e, LLM_NO_MEMORY, "no address space to map %U bytes (a 32-bit program, or a limit such as ulimit -v)", bytes);
 #endif
 }
+// A file that could not be mapped leaves *m empty.
 static llm_result llm__os_map_file(llm__os_map *m, const llm__os_file *f, uint64_t offset, uint64_t bytes, llm_error *e) {
     uint64_t at;
+    size_t length;
+    void *base;
     memset(m, 0, sizeof *m);
     if (offset > f->size || bytes > f->size - offset || !bytes)
         return llm__fail(e, LLM_BAD_ARG, "bytes %U to %U are not in the file", offset, offset + bytes);
-    if (!llm__os_map_span(offset, bytes, llm__os_map_grain(), &at, &m->base_bytes)) return llm__os_map_no_room(e, bytes);
+    if (!llm__os_map_span(offset, bytes, llm__os_map_grain(), &at, &length)) return llm__os_map_no_room(e, bytes);
 #if LLM__WIN32
     {
         HANDLE section = CreateFileMappingW(f->handle, NULL, PAGE_READONLY, 0, 0, NULL);
         if (!section) return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (Windows error %u)", (uint32_t)GetLastError());
-        m->base = MapViewOfFile(section, FILE_MAP_READ, (DWORD)(at >> 32), (DWORD)at, m->base_bytes);
+        base = MapViewOfFile(section, FILE_MAP_READ, (DWORD)(at >> 32), (DWORD)at, length);
         CloseHandle(section);                                             // the view keeps it alive
-        if (!m->base) return llm__os_map_no_room(e, bytes);
+        if (!base) return llm__os_map_no_room(e, bytes);
     }
 #else
-    m->base = LLM__MMAP(NULL, m->base_bytes, PROT_READ, MAP_SHARED, f->fd, (int64_t)at);
-    if (m->base == MAP_FAILED) {
-        int code = errno;
-        m->base = NULL;
+    base = LLM__MMAP(NULL, length, PROT_READ, MAP_SHARED, f->fd, (int64_t)at);
+    if (base == MAP_FAILED) {
+        const int code = errno;
         if (code == ENOMEM || code == EAGAIN || code == EOVERFLOW) return llm__os_map_no_room(e, bytes);
         return llm__fail(e, LLM_UNSUPPORTED, "the file cannot be mapped (system error %d)", code);
     }
 #endif
-    m->data = (const uint8_t *)m->base + (size_t)(offset - at);
-    m->bytes = bytes;
+    m->base = base;
+    m->base_bytes = length;
+    m->data = (const uint8_t *)base + (size_t)(offset - at);
     return llm__ok(e);
 }
 static void llm__os_unmap(llm__os_map *m) {
@@ -2277,13 +2296,19 @@ static const char *llm__machine_line(const char *text, const char *key) {
     }
     return NULL;
 }
-// The number behind `key` and blanks, where the line begins with it: "VmSwap:   300 kB". *out stays as it is elsewhere.
+// The number behind `key` and blanks, where the line begins with it: "VmSwap:   300 kB", "CPU part : 0xd0b". *out stays as it is elsewhere.
 static bool llm__line_number(llm__str line, const char *key, uint64_t *out) {
+    uint64_t base = 10;
     size_t i;
     if (!llm__str_starts(line, key)) return false;
-    for (i = strlen(key); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t'); i++) { }
-    for (*out = 0; i < line.n && line.p[i] >= '0' && line.p[i] <= '9' && *out < UINT64_MAX / 10 - 9; i++)
-        *out = *out * 10 + (uint64_t)(line.p[i] - '0');
+    for (i = strlen(key); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t' || line.p[i] == ':'); i++) { }
+    if (i + 1 < line.n && line.p[i] == '0' && line.p[i + 1] == 'x') { base = 16; i += 2; }
+    for (*out = 0; i < line.n && *out < UINT64_MAX / 16 - 15; i++) {
+        const char ch = line.p[i];
+        const uint32_t digit = ch >= '0' && ch <= '9' ? (uint32_t)(ch - '0') : ch >= 'a' && ch <= 'f' ? (uint32_t)(ch - 'a' + 10) : 16;
+        if (digit >= base) break;
+        *out = *out * base + digit;
+    }
     return true;
 }
 // Likewise, in bytes.
@@ -2350,7 +2375,8 @@ static bool llm__cores_alike(const llm__cores *c, const uint32_t *v) {
 
 // What a core does per clock, roughly, in quarters of an A53: cores that work in order, wide ones, and the X line. The part numbers are
 // those of Linux (arch/arm64/include/asm/cputype.h) and util-linux (lscpu-arm.c). The weights are coarser than measurements (A720 against
-// A520: 2.8, X4 against A720: 1.26, linux-arm-msm 2026-01-28): only the order and the wide gaps matter.
+// A520: 2.8, X4 against A720: 1.26, linux-arm-msm 2026-01-28): only the order and the wide gaps matter. One part of a machine that is not
+// here, and none of its parts counts.
 typedef struct llm__arm_part { uint8_t maker; uint16_t part; uint8_t weight; } llm__arm_part;
 static const llm__arm_part llm__arm_parts[] = {
     { 0x41, 0xc07, 4 } /* A7 */, { 0x41, 0xd03, 4 } /* A53 */, { 0x41, 0xd04, 4 } /* A35 */, { 0x41, 0xd05, 4 } /* A55 */,
@@ -2362,39 +2388,23 @@ static const llm__arm_part llm__arm_parts[] = {
     { 0x41, 0xd81, 8 } /* A720 */, { 0x41, 0xd87, 8 } /* A725 */, { 0x41, 0xd8b, 8 } /* C1-Pro */, { 0x51, 0x800, 8 } /* A73 */,
     { 0x51, 0x802, 8 } /* A75 */, { 0x51, 0x804, 8 } /* A76 */, { 0x48, 0xd40, 8 } /* A76 */, { 0x41, 0xd44, 12 } /* X1 */,
     { 0x41, 0xd4c, 12 } /* X1C */, { 0x41, 0xd48, 12 } /* X2 */, { 0x41, 0xd4e, 12 } /* X3 */, { 0x41, 0xd82, 12 } /* X4 */,
-    { 0x41, 0xd85, 12 } /* X925 */, { 0x41, 0xd8c, 12 } /* C1-Ultra */, { 0x53, 0x002, 12 } /* M3 */, { 0x53, 0x003, 12 } /* M4 */,
-    { 0x53, 0x004, 12 } /* M5 */, { 0x51, 0x001, 12 } /* Oryon */, { 0x51, 0x002, 12 } /* Oryon */
+    { 0x41, 0xd85, 12 } /* X925 */, { 0x41, 0xd8c, 12 } /* C1-Ultra */, { 0x41, 0xd90, 12 } /* C1-Premium */, { 0x53, 0x002, 12 } /* M3 */,
+    { 0x53, 0x003, 12 } /* M4 */, { 0x53, 0x004, 12 } /* M5 */, { 0x51, 0x001, 12 } /* Oryon */, { 0x51, 0x002, 12 } /* Oryon */
 };
-static uint32_t llm__arm_weight(uint32_t maker, uint32_t part) {
+static uint32_t llm__arm_weight(uint64_t maker, uint64_t part) {
     uint32_t i;
     for (i = 0; i < LLM__COUNT(llm__arm_parts); i++)
         if (llm__arm_parts[i].maker == maker && llm__arm_parts[i].part == part) return llm__arm_parts[i].weight;
     return 0;
 }
-// The number behind the colon, decimal or 0x..., of a line of /proc/cpuinfo that begins with `name`.
-static bool llm__cpuinfo_number(llm__str line, const char *name, uint32_t *out) {
-    size_t i;
-    uint32_t base = 10, v = 0;
-    if (!llm__str_starts(line, name)) return false;
-    for (i = strlen(name); i < line.n && (line.p[i] == ' ' || line.p[i] == '\t' || line.p[i] == ':'); i++) { }
-    if (i + 1 < line.n && line.p[i] == '0' && line.p[i + 1] == 'x') { base = 16; i += 2; }
-    for (; i < line.n; i++) {
-        const char ch = line.p[i];
-        const uint32_t digit = ch >= '0' && ch <= '9' ? (uint32_t)(ch - '0') : ch >= 'a' && ch <= 'f' ? (uint32_t)(ch - 'a' + 10) : 16;
-        if (digit >= base) break;
-        v = v * base + digit;
-    }
-    *out = v;
-    return true;
-}
 // The weight of every CPU that is online. false: not an ARM machine, or a part that is not in the table.
-typedef struct llm__cpuinfo { uint32_t *weight, cpu, maker; } llm__cpuinfo;
+typedef struct llm__cpuinfo { uint32_t *weight; uint64_t cpu, maker; } llm__cpuinfo;
 static void llm__cpuinfo_line(void *arg, llm__str line) {
     llm__cpuinfo *info = (llm__cpuinfo *)arg;
-    uint32_t part;
-    if (llm__cpuinfo_number(line, "processor", &info->cpu)) info->maker = 0;
-    llm__cpuinfo_number(line, "CPU implementer", &info->maker);
-    if (llm__cpuinfo_number(line, "CPU part", &part) && info->cpu < LLM__MAX_CPUS)
+    uint64_t part;
+    if (llm__line_number(line, "processor", &info->cpu)) info->maker = 0;
+    llm__line_number(line, "CPU implementer", &info->maker);
+    if (llm__line_number(line, "CPU part", &part) && info->cpu < LLM__MAX_CPUS)
         info->weight[info->cpu] = llm__arm_weight(info->maker, part);
 }
 static bool llm__cores_parts(const llm__cores *c, uint32_t *weight) {
@@ -2567,21 +2577,30 @@ static void llm__cgroup_line(void *arg, llm__str line) {
     g->path[line.n - stop - 1] = 0;
     g->found = true;
 }
+// Without a slash at its end, so that the root is "", as where no line fits. In a container the path may be the host's and lead nowhere:
+// its own group is then the root. So whoever asks goes up until there is an answer.
 static bool llm__machine_cgroup(const char *controller, char *path, size_t cap) {
     llm__cgroup g;
+    size_t n;
     g.controller = controller; g.path = path; g.cap = cap; g.found = false;
+    path[0] = 0;
     llm__os_lines("/proc/self/cgroup", llm__cgroup_line, &g);
+    for (n = strlen(path); n && path[n - 1] == '/'; n--) path[n - 1] = 0;
     return g.found;
+}
+// To the group around it. false: it is the root.
+static bool llm__cgroup_up(char *path) {
+    size_t n = strlen(path);
+    if (!n) return false;
+    while (n && path[--n] != '/') { }
+    path[n] = 0;
+    return true;
 }
 // "150000 100000": 150 ms of CPU time in each 100 ms are two CPUs, the second one half of the time. "max" is no limit.
 static uint32_t llm__quota_cpus(const char *quota, const char *period) {
-    uint64_t v[2] = { 0, 0 };
-    const char *from[2];
-    uint32_t i;
-    from[0] = quota; from[1] = period;
-    for (i = 0; i < 2; i++) for (; *from[i] >= '0' && *from[i] <= '9'; from[i]++) v[i] = v[i] * 10 + (uint64_t)(*from[i] - '0');
-    if (!v[0] || !v[1]) return 0;
-    return (uint32_t)LLM__MIN((v[0] - 1) / v[1] + 1, (uint64_t)LLM__MAX_CPUS);
+    const uint64_t most = llm__machine_number(quota), each = llm__machine_number(period);
+    if (!most || !each) return 0;
+    return (uint32_t)LLM__MIN((most - 1) / each + 1, (uint64_t)LLM__MAX_CPUS);
 }
 static uint32_t llm__quota_at(bool v2, const char *path) {
     char full[400], quota[64], period[64];
@@ -2596,43 +2615,43 @@ static uint32_t llm__quota_at(bool v2, const char *path) {
     while (quota[i] && quota[i] != ' ') i++;
     return quota[i] ? llm__quota_cpus(quota, quota + i + 1) : 0;
 }
-// The least of the group's quota and those of the groups around it. In a container the path may be the host's and lead nowhere: its own
-// group is then the root.
+// The least of the group's quota and those of the groups around it.
 static uint32_t llm__cores_quota(void) {
     char path[320];
     uint32_t v2, least = 0;
     for (v2 = 0; v2 < 2; v2++) {
-        size_t n;
-        if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) path[0] = 0;
-        n = strlen(path);
-        for (;;) {
-            const uint32_t q = llm__quota_at(v2 != 0, llm__str_is(llm__str_of(path), "/") ? "" : path);
+        llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path);
+        do {
+            const uint32_t q = llm__quota_at(v2 != 0, path);
             if (q && (!least || q < least)) least = q;
-            if (!n) break;
-            while (n && path[--n] != '/') { }
-            path[n] = 0;
-        }
+        } while (llm__cgroup_up(path));
     }
     return least;
 }
 
-// How many periods of the quota this process's group has had so far, and in how many of them its time ran out.
-static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
-    char path[320], full[400], text[512];
+// How many periods of the quota a group has had so far, and in how many of them its time ran out. A group without a quota has none.
+static bool llm__throttled_at(bool v2, const char *path, uint64_t *periods, uint64_t *throttled) {
+    char full[400], text[512];
     const char *p, *t;
+    llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.stat" : "/sys/fs/cgroup/cpu%s/cpu.stat", path);
+    llm__os_text(full, text, sizeof text);
+    p = llm__machine_line(text, "nr_periods");
+    t = llm__machine_line(text, "nr_throttled");
+    if (!p || !t) return false;
+    *periods = llm__machine_number(p);
+    *throttled = llm__machine_number(t);
+    return *periods > 0;
+}
+// Of this process's group, or of the next one around it that has a quota.
+static bool llm__cores_throttled(uint64_t *periods, uint64_t *throttled) {
+    char path[320];
     uint32_t v2;
     if (!LLM__SYSTEM || !LLM__DIAGNOSIS) return false;
     for (v2 = 0; v2 < 2; v2++) {
-        if (!llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path)) continue;
-        llm__format(full, sizeof full, v2 ? "/sys/fs/cgroup%s/cpu.stat" : "/sys/fs/cgroup/cpu%s/cpu.stat",
-                    llm__str_is(llm__str_of(path), "/") ? "" : path);
-        llm__os_text(full, text, sizeof text);
-        p = llm__machine_line(text, "nr_periods");
-        t = llm__machine_line(text, "nr_throttled");
-        if (!p || !t) continue;
-        *periods = llm__machine_number(p);
-        *throttled = llm__machine_number(t);
-        return *periods > 0;
+        llm__machine_cgroup(v2 ? "" : "cpu", path, sizeof path);
+        do {
+            if (llm__throttled_at(v2 != 0, path, periods, throttled)) return true;
+        } while (llm__cgroup_up(path));
     }
     return false;
 }
@@ -2688,7 +2707,8 @@ static void llm__cores_explain(const llm__cores *c, const llm__cpus *allowed, ch
     }
     t.p = buf; t.n = 0; t.cap = cap;
     if (c->n_best < c->n_online) llm__text_add(&t, "%u of %u CPUs are performance cores (%s)", c->n_best, c->n_online, c->why);
-    else llm__text_add(&t, c->n_online == 1 ? "one CPU" : "%u CPUs alike", c->n_online);
+    else llm__text_add(&t, c->n_online == 1 ? "one CPU" : llm__cores_alike(c, c->rank) ? "%u CPUs alike" : "%u CPUs, none clearly slower",
+                       c->n_online);
     if (n_cores && n_cores < c->n_best) llm__text_add(&t, ", %u with SMT siblings counted once", n_cores);
     if (may < c->n_online) llm__text_add(&t, ", %u %sallowed here", best ? best : may, best ? "of them " : "others ");
     if (c->quota && c->quota < n) llm__text_add(&t, ", cut to %u by the cgroup's CPU quota", c->quota);
@@ -2720,39 +2740,33 @@ static void llm__stat_take(void *arg, llm__str line) {
     if (!s->found) s->found = llm__line_number(line, s->key, &s->value);
 }
 // One control group: `most` may say "max". Pages of files that it has in memory can be dropped for others.
-static void llm__memory_group(llm__memory *m, const char *dir, llm__str path, const char *most, const char *used, const char *file_key) {
+static void llm__memory_group(llm__memory *m, const char *dir, const char *path, const char *most, const char *used, const char *file_key) {
     char name[400];
     uint64_t limit, now = 0;
     llm__stat_line files;
-    llm__format(name, sizeof name, "%s%v/%s", dir, &path, most);
+    llm__format(name, sizeof name, "%s%s/%s", dir, path, most);
     if (!llm__machine_u64(name, &limit) || limit >> 60) return;
-    llm__format(name, sizeof name, "%s%v/%s", dir, &path, used);
+    llm__format(name, sizeof name, "%s%s/%s", dir, path, used);
     llm__machine_u64(name, &now);
-    llm__format(name, sizeof name, "%s%v/memory.stat", dir, &path);
+    llm__format(name, sizeof name, "%s%s/memory.stat", dir, path);
     files.key = file_key; files.value = 0; files.found = false;
     llm__os_lines(name, llm__stat_take, &files);
     now -= LLM__MIN(now, files.value);
     llm__memory_narrow(m, limit, now, "cgroup");
 }
-// The group of this process and those above it; version 2 has one tree, version 1 one for memory. In a container the path may not be
-// visible, and its root is the group.
+// The group of this process and those above it; version 2 has one tree, version 1 one for memory.
 static void llm__memory_groups(llm__memory *m) {
-    char buf[320];
-    llm__str path;
-    const bool one = llm__machine_cgroup("memory", buf, sizeof buf);
-    if (!one && !llm__machine_cgroup("", buf, sizeof buf)) return;
-    path = llm__str_of(buf);
-    for (;;) {
-        while (path.n && path.p[path.n - 1] == '/') path.n--;
+    char path[320];
+    const bool one = llm__machine_cgroup("memory", path, sizeof path);
+    if (!one && !llm__machine_cgroup("", path, sizeof path)) return;
+    do {
         if (one) {
             llm__memory_group(m, "/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
         } else {
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.max", "memory.current", "file ");
             llm__memory_group(m, "/sys/fs/cgroup", path, "memory.high", "memory.current", "file ");
         }
-        if (!path.n) return;
-        while (path.n && path.p[path.n - 1] != '/') path.n--;
-    }
+    } while (llm__cgroup_up(path));
 }
 static void llm__memory_pressure(llm__memory *m) {
     char text[256];
@@ -2826,11 +2840,12 @@ static void llm__heat_clock(llm__heat *h) {
 }
 static void llm__heat_zones(llm__heat *h) {
     char path[64], text[32];
-    uint32_t zone;
-    for (zone = 0; zone < 64; zone++) {
+    uint32_t zone, missing = 0;
+    for (zone = 0; zone < 64 && missing < 8; zone++) {                    // a sensor whose device sleeps answers with an error
         uint64_t milli;
         llm__format(path, sizeof path, "/sys/class/thermal/thermal_zone%u/temp", zone);
-        if (!llm__os_text(path, text, sizeof text)) return;
+        if (!llm__os_text(path, text, sizeof text)) { missing++; continue; }
+        missing = 0;
         milli = llm__machine_number(text);
         if (milli < 150000) h->celsius = LLM__MAX(h->celsius, (double)milli * 0.001);      // some sensors show nonsense
     }
@@ -2872,10 +2887,10 @@ typedef void (*llm__job_fn)(void *arg, uint32_t worker);
 #define LLM__WHY_BYTES   288
 #define LLM__ANYWHERE    0xffffu
 
-// One worker. Each word that many threads poll or change has a cache line of its own.
+// One worker. Others poll and change some of its words, so each worker has cache lines of its own.
 typedef struct llm__worker {
     llm__atomic32 turn;                // 2 * run: worker's part of this run is free; + 1: somebody has it
-    llm__atomic32 run;                 // what is left of its share of the work: llm__chunks
+    llm__atomic32 share;               // what is left of its share of the work: llm__chunks
     struct llm__pool *pool;
     llm__os_thread thread;
     uint32_t index;
@@ -3143,6 +3158,22 @@ static void llm__pool_look(llm__pool *p) {
     llm__pool_rest(p);
 }
 
+// The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
+// Four system calls for each evaluation: 20 us on a virtual machine, little against the milliseconds of a token.
+static void llm__pool_pin_caller(llm__pool *p) {
+    llm__cpus one;
+    memset(&one, 0, sizeof one);
+    llm__cpus_add(&one, p->places[0]);
+    llm__os_pin(&one, &p->host);
+}
+static void llm__pool_unpin_caller(llm__pool *p) {
+    llm__cpus one, now;
+    memset(&one, 0, sizeof one);
+    memset(&now, 0, sizeof now);
+    llm__cpus_add(&one, p->places[0]);
+    if (llm__os_pin(&p->host, &now) && !llm__cpus_same(&one, &now)) llm__os_pin(&now, NULL);
+}
+
 // All workers hear their wish before this returns.
 static void llm__pool_place_now(llm__pool *p) {
     uint32_t heard;
@@ -3154,12 +3185,14 @@ static void llm__pool_place_now(llm__pool *p) {
     while ((heard = llm__atomic_load(&p->heard)) + 1 < p->n_workers) llm__os_wait(&p->finished, &p->heard, heard);
 }
 // Tries to have the caller and the workers on their places. Returns n_workers, or the first worker that is somewhere else, with the CPU it
-// was found on; then everybody may run anywhere again.
+// was found on; then everybody may run anywhere again. The caller has its own mask back in either case, which may be less than home.
 static uint32_t llm__pool_try(llm__pool *p, uint32_t *found) {
     const uint32_t n = LLM__MIN(p->n_places, p->n_workers);
     uint32_t i = 0, k;
-    const bool caller = llm__pool_pin(p->places[0], found);
-    llm__os_pin(&p->home, NULL);
+    bool caller;
+    llm__pool_pin_caller(p);
+    caller = llm__pool_pin(p->places[0], found);
+    llm__pool_unpin_caller(p);
     llm__pool_place_now(p);
     if (caller) for (i = 1; i < n && llm__atomic_load(&p->workers[i].on) == p->places[i] + 1u; i++) { }
     if (i == n) return p->n_workers;
@@ -3211,21 +3244,6 @@ static void llm__pool_watch(llm__pool *p, llm_cores asked) {
     if (asked == LLM_CORES_BIG) p->obtained = llm__pool_pin_all(p, &t);
     llm__text_end(&t);
     llm__pool_rest(p);
-}
-// The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
-// Four system calls for each evaluation: 20 us on a virtual machine, little against the milliseconds of a token.
-static void llm__pool_pin_caller(llm__pool *p) {
-    llm__cpus one;
-    memset(&one, 0, sizeof one);
-    llm__cpus_add(&one, p->places[0]);
-    llm__os_pin(&one, &p->host);
-}
-static void llm__pool_unpin_caller(llm__pool *p) {
-    llm__cpus one, now;
-    memset(&one, 0, sizeof one);
-    memset(&now, 0, sizeof now);
-    llm__cpus_add(&one, p->places[0]);
-    if (llm__os_pin(&p->host, &now) && !llm__cpus_same(&one, &now)) llm__os_pin(&now, NULL);
 }
 // CPUs below 64 that threads of the pool are pinned to now, the caller's included.
 static uint64_t llm__pool_pinned(const llm__pool *p) {
@@ -3333,20 +3351,20 @@ static void llm__pool_waits(const llm__pool *p, uint32_t *spins, uint32_t *sleep
     }
 }
 
-// Numbers 0 .. n-1 shared out among a team. Each worker has a run of them and takes it from the front in pieces, so that what it reads is
+// Numbers 0 .. n-1 shared out among a team. Each worker has a share of them and takes it from the front in pieces, so that what it reads is
 // one stream of memory; who is through takes the later half of what the one with most has left. The pieces are small and shrink towards
-// the end: a worker twenty times slower than the others must not hold them up by the piece that it has (two workers: an eighth of a share).
-// Runs instead of one common queue: 49 instead of 43 tok/s (Qwen2.5 0.5B, Zen 4, two threads).
+// the end: a worker twenty times slower than the others must not hold them up by the piece that it has (an eighth of a share).
+// Shares instead of one common queue: 49 instead of 43 tok/s (Qwen2.5 0.5B, Zen 4, two threads).
 typedef struct llm__chunks {
-    llm__worker *workers;              // [n_workers] with a run each; NULL: the caller takes all
+    llm__worker *workers;              // [n_workers] with a share each; NULL: the caller takes all
     uint32_t n_workers, n;
-    uint32_t unit, most;               // numbers in one count of a run; counts in a piece
+    uint32_t unit, most;               // numbers in one count of a share; counts in a piece
     bool taken;                        // by the caller
 } llm__chunks;
 
-static uint32_t llm__run_of(uint32_t begin, uint32_t end) { return begin << 16 | end; }
+static uint32_t llm__share_of(uint32_t begin, uint32_t end) { return begin << 16 | end; }
 
-// Pieces are multiples of step, but for the last one.
+// Pieces are multiples of step, which is not 0, but for the last one.
 static void llm__chunks_init(llm__chunks *c, const llm__team *t, uint32_t n, uint32_t step) {
     uint32_t i, counts;
     c->workers = t->n > 1 ? t->pool->workers : NULL;
@@ -3354,25 +3372,25 @@ static void llm__chunks_init(llm__chunks *c, const llm__team *t, uint32_t n, uin
     c->n = n;
     c->taken = false;
     if (!c->workers) return;
-    step = step ? step : 1;
     c->unit = step * ((n - 1) / step / 0xffffu + 1);
     counts = n ? (n - 1) / c->unit + 1 : 0;
     c->most = counts / (8 * c->n_workers) + 1;
     for (i = 0; i < c->n_workers; i++)
-        llm__atomic_store(&c->workers[i].run, llm__run_of(counts * i / c->n_workers, counts * (i + 1) / c->n_workers));
+        llm__atomic_store(&c->workers[i].share, llm__share_of(counts * i / c->n_workers, counts * (i + 1) / c->n_workers));
 }
-// Half of the longest run becomes the worker's own. No run is ever the same twice, so a run that has not changed is still all there.
+// Half of what is left of the largest share becomes the worker's own. No share is ever the same twice, so one that has not changed is still
+// all there.
 static bool llm__chunks_steal(llm__chunks *c, uint32_t worker) {
     for (;;) {
-        uint32_t i, most = 0, victim = 0, run = 0, end;
+        uint32_t i, most = 0, victim = 0, share = 0, end;
         for (i = 0; i < c->n_workers; i++) {
-            const uint32_t r = llm__atomic_load(&c->workers[i].run), left = (r & 0xffffu) - (r >> 16);
-            if (left > most) { most = left; victim = i; run = r; }
+            const uint32_t r = llm__atomic_load(&c->workers[i].share), left = (r & 0xffffu) - (r >> 16);
+            if (left > most) { most = left; victim = i; share = r; }
         }
         if (!most) return false;
-        end = run & 0xffffu;
-        if (!llm__atomic_cas(&c->workers[victim].run, run, llm__run_of(run >> 16, end - (most + 1) / 2))) continue;
-        llm__atomic_store(&c->workers[worker].run, llm__run_of(end - (most + 1) / 2, end));
+        end = share & 0xffffu;
+        if (!llm__atomic_cas(&c->workers[victim].share, share, llm__share_of(share >> 16, end - (most + 1) / 2))) continue;
+        llm__atomic_store(&c->workers[worker].share, llm__share_of(end - (most + 1) / 2, end));
         return true;
     }
 }
@@ -3383,13 +3401,13 @@ static bool llm__chunks_take(llm__chunks *c, uint32_t worker, uint32_t *begin, u
         return c->n && !c->taken && (c->taken = true);
     }
     for (;;) {
-        const uint32_t run = llm__atomic_load(&c->workers[worker].run), first = run >> 16, left = (run & 0xffffu) - first;
+        const uint32_t share = llm__atomic_load(&c->workers[worker].share), first = share >> 16, left = (share & 0xffffu) - first;
         const uint32_t n = LLM__MIN(c->most, (left + 1) / 2);
         if (!left) {
             if (!llm__chunks_steal(c, worker)) return false;
             continue;
         }
-        if (!llm__atomic_cas(&c->workers[worker].run, run, llm__run_of(first + n, run & 0xffffu))) continue;
+        if (!llm__atomic_cas(&c->workers[worker].share, share, llm__share_of(first + n, share & 0xffffu))) continue;
         *begin = first * c->unit;
         *end = (uint32_t)LLM__MIN((uint64_t)(first + n) * c->unit, (uint64_t)c->n);
         c->workers[worker].rows += *end - *begin;                          // whoever runs the worker's part: one thread in any run
@@ -4273,11 +4291,11 @@ typedef struct llm__gguf_tensor {
 typedef struct llm__gguf_shard {
     llm__os_file file;
     bool has_file, singly;             // singly: the whole did not map, its tensors are mapped one by one
-    bool read;                         // into memory of the allocator, directory and weights
+    bool copied;                       // into memory of the allocator, directory and weights
     llm_reader reader;                 // read_at NULL: there is none
     uint64_t size, directory_bytes;    // of the file; of keys and tensor entries, from its first byte on
     uint64_t data_at;                  // where the data section begins
-    uint64_t data_begin, data_end;     // first and last byte of tensors in it
+    uint64_t data_begin, data_end;     // where tensors begin and end in it
     uint64_t first_tensor, n_tensors, n_maps;
     const uint8_t *base;               // the whole file, if it lies in memory
     llm__os_map map, *maps;
@@ -4844,7 +4862,7 @@ static llm_result llm__gguf_fetch(const llm__gguf_shard *s, uint64_t offset, uin
 static llm_result llm__gguf_read_directory(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     llm__heap heap = *g->heap;
     uint64_t here = 0, need = LLM__MIN(s->size, 65536u);
-    if (!s->read && w->o->directory_only) heap.plan = NULL;                       // what will be mapped takes none
+    if (!s->copied && w->o->directory_only) heap.plan = NULL;                     // what will be mapped takes none
     for (;;) {
         uint8_t *more = (uint8_t *)llm__lengthen(&heap, s->head, here, need);
         llm_result r;
@@ -4877,23 +4895,24 @@ static void llm__gguf_shard_tail(char tail[LLM__SHARD_TAIL + 1], uint32_t number
     for (k = 5; k >= 1; k--, number /= 10) tail[k] = (char)('0' + number % 10);
     for (k = 14; k >= 10; k--, count /= 10) tail[k] = (char)('0' + count % 10);
 }
-static bool llm__gguf_all_digits(llm__str s) {
+static bool llm__gguf_all_of(llm__str s, char first, char last) {
     size_t i;
     for (i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9') return false;
+        if (s.p[i] < first || s.p[i] > last) return false;
     return s.n != 0;
 }
-// "model.gguf.part1of2", "model.gguf-split-a": pieces that were cut at some byte, not shards.
+// "model.gguf.part1of2", "model.gguf-split-a" (or -aa): pieces that were cut at some byte, not shards.
 static bool llm__gguf_is_piece(llm__str path) {
     size_t i, of;
     for (i = path.n; i-- > 0 && path.p[i] != '/' && path.p[i] != '\\';) {
         llm__str rest = llm__str_n(path.p + i, path.n - i);
-        if (llm__str_starts(rest, "-split-")) return true;
+        if (llm__str_starts(rest, "-split-") && rest.n <= 9 && llm__gguf_all_of(llm__str_n(rest.p + 7, rest.n - 7), 'a', 'z')) return true;
         if (!llm__str_starts(rest, ".part") && !llm__str_starts(rest, "-part")) continue;
         rest = llm__str_n(rest.p + 5, rest.n - 5);
         of = llm__str_find(rest, "of");
         if (of == LLM_FAILED) continue;
-        if (llm__gguf_all_digits(llm__str_n(rest.p, of)) && llm__gguf_all_digits(llm__str_n(rest.p + of + 2, rest.n - of - 2))) return true;
+        if (llm__gguf_all_of(llm__str_n(rest.p, of), '0', '9') && llm__gguf_all_of(llm__str_n(rest.p + of + 2, rest.n - of - 2), '0', '9'))
+            return true;
     }
     return false;
 }
@@ -4906,12 +4925,11 @@ static llm_result llm__gguf_shard_map(llm__gguf *g, llm__gguf_shard *s, const ll
     if (r == LLM_UNSUPPORTED && o->mapping == LLM_MAP_AUTO) {
         g->mapping = LLM_READ;
         g->mapping_reason = "the system cannot map it";
-        s->read = true;
+        s->copied = true;
         return LLM_OK;
     }
     if (o->directory_only) {
         llm__os_unmap(&s->map);
-        memset(&s->map, 0, sizeof s->map);
         return r == LLM_NO_MEMORY ? LLM_OK : r;
     }
     s->base = s->map.data;
@@ -4931,12 +4949,12 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
     file_system = llm__os_file_system(&s->file);
     remote = file_system[0] != 0;
     if (remote) g->file_system = file_system;                                     // of any shard
-    if (o->mapping == LLM_READ) g->mapping_reason = "asked for";
+    if (o->mapping != LLM_MAP_AUTO) g->mapping_reason = "asked for";
     else if (remote) g->mapping_reason = "each page of this file system costs a message";
     if (o->mapping == LLM_READ || (o->mapping == LLM_MAP_AUTO && remote)) {
         if (remote && o->log) llm__log(o->log, LLM__LOG_INFO, "the file lies on a FUSE or network file system: it is read, not mapped");
         g->mapping = LLM_READ;
-        s->read = true;
+        s->copied = true;
         return LLM_OK;
     }
     if (remote && o->log) llm__log(o->log, LLM__LOG_WARNING, "mapped from a FUSE or network file system, as asked for: this can be slow");
@@ -4945,7 +4963,7 @@ static llm_result llm__gguf_shard_open_file(llm__gguf *g, llm__gguf_shard *s, co
 static llm_result llm__gguf_shard_open_reader(llm__gguf_shard *s, const llm_reader *r, llm_error *e) {
     if (!r->read_at) return llm__fail(e, LLM_BAD_ARG, "the reader has no read_at");
     s->reader = *r;
-    s->read = true;
+    s->copied = true;
     s->size = r->size;
     if (!s->size) return llm__fail(e, LLM_BAD_FILE, "the reader's file is empty");
     return LLM_OK;
@@ -5129,17 +5147,17 @@ static uint64_t llm__gguf_bytes_read(const llm__gguf *g) {
     uint64_t bytes = 0;
     uint32_t i;
     for (i = 0; i < g->n_tensors; i++)
-        if (g->shards[g->tensors[i].shard].read) bytes += g->tensors[i].n_bytes;
+        if (g->shards[g->tensors[i].shard].copied) bytes += g->tensors[i].n_bytes;
     return bytes;
 }
 
 static llm_result llm__gguf_place_shard(llm__gguf *g, llm__gguf_shard *s, llm__gguf_work *w, llm_error *e) {
     uint64_t i;
     if (w->o->directory_only) {
-        if (s->read) llm__plan_block(g->heap, s->data_end - s->data_begin);
+        if (s->copied) llm__plan_block(g->heap, s->data_end - s->data_begin);
         return LLM_OK;
     }
-    if (s->read) return llm__gguf_read_weights(g, s, w, e);
+    if (s->copied) return llm__gguf_read_weights(g, s, w, e);
     if (s->singly) return llm__gguf_map_singly(g, s, e);
     for (i = 0; i < s->n_tensors; i++) {
         llm__gguf_tensor *t = &g->tensors[s->first_tensor + i];
@@ -5152,7 +5170,7 @@ static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e)
     bool go_on = !w->o->directory_only;
     llm_result r = LLM_OK;
     for (i = 0; i < g->n_shards && go_on; i++)
-        if (g->shards[i].read) w->total += g->shards[i].data_end - g->shards[i].data_begin;
+        if (g->shards[i].copied) w->total += g->shards[i].data_end - g->shards[i].data_begin;
     for (i = 0; i < g->n_shards && r == LLM_OK; i++) r = llm__gguf_place_shard(g, &g->shards[i], w, e);
     if (r != LLM_OK || w->total || w->o->directory_only) return r;
     w->total = 10;                                                      // nothing was read: the ten calls take no time, and can cancel
@@ -5166,6 +5184,7 @@ static llm_result llm__gguf_place(llm__gguf *g, llm__gguf_work *w, llm_error *e)
 static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gguf_options *o, uint64_t began, llm_error *e) {
     llm__gguf_work w = LLM__ZERO;
     uint64_t opened = llm__now_us(o->clock), parsed;
+    double mapped = g->map_ms;
     uint32_t count = 0, i;
     llm_result r;
     w.o = o;
@@ -5180,10 +5199,11 @@ static llm_result llm__gguf_finish(llm__gguf *g, const char *path, const llm__gg
     parsed = llm__now_us(o->clock);
     if (r == LLM_OK) r = llm__gguf_place(g, &w, e);
     if (r != LLM_OK) return r;
+    mapped = g->map_ms - mapped;                                          // of the other shards, between their directories
     g->map_ms += (double)(llm__now_us(o->clock) - parsed) * 0.001;
     for (i = 0; i < g->n_shards; i++) g->file_bytes += g->shards[i].size;
-    g->parse_ms = (double)(parsed - opened) * 0.001;
-    g->open_ms = (double)(opened - began + llm__now_us(o->clock) - parsed) * 0.001;
+    g->parse_ms = (double)(parsed - opened) * 0.001 - mapped;
+    g->open_ms = (double)(opened - began + llm__now_us(o->clock) - parsed) * 0.001 + mapped;
     return r;
 }
 static llm_result llm__gguf_begin(llm__gguf *g, const llm__gguf_options *o, llm_error *e) {
@@ -5272,12 +5292,14 @@ static int llm__gguf_decimal(double v, int digits, uint64_t *n) {
 }
 // The fewest digits that give the number back; 15 at most, which is enough for people.
 static void llm__gguf_text_float(llm__text *t, double v, bool single) {
+    const uint64_t bits = llm__f64_bits(v), infinite = 0xffe0000000000000u;        // without its sign
     char all[24];
     uint64_t n = 0, rest;
     int digits, e10 = 0, i, count = 0;
-    if (v != v) { llm__text_bytes(t, "nan", 3); return; }
+    // By bits: under -ffast-math clang takes every number for finite on ARM64, whatever the pragmas say, and folds comparisons away.
+    if (bits << 1 > infinite) { llm__text_bytes(t, "nan", 3); return; }
     if (v < 0) { llm__text_byte(t, '-'); v = -v; }
-    if (v > LLM__F64(1.7976931348623157e308)) { llm__text_bytes(t, "inf", 3); return; }
+    if (bits << 1 == infinite) { llm__text_bytes(t, "inf", 3); return; }
     if (v == 0) { llm__text_byte(t, '0'); return; }
     for (digits = 1; digits <= (single ? 9 : 15); digits++) {
         double back;
@@ -5857,57 +5879,57 @@ typedef struct llm__v16_avx2 { __m256 lo, hi; } llm__v16_avx2;
 #define LLM__KEEP(v) ((void)0)
 #endif
 
-#define LLM__HALVES(lo_value, hi_value) \
+#define LLM__OF_TWO(lo_value, hi_value) \
     llm__v16_avx2 r; r.lo = (lo_value); r.hi = (hi_value); return r
 
-LLM__VI_AVX2 llm__v16_avx2 llm__v_load_avx2(const float *p) { LLM__HALVES(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
+LLM__VI_AVX2 llm__v16_avx2 llm__v_load_avx2(const float *p) { LLM__OF_TWO(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)); }
 LLM__VI_AVX2 void llm__v_store_avx2(float *p, llm__v16_avx2 a) { _mm256_storeu_ps(p, a.lo); _mm256_storeu_ps(p + 8, a.hi); }
-LLM__VI_AVX2 llm__v16_avx2 llm__v_set_avx2(float x) { LLM__HALVES(_mm256_set1_ps(x), r.lo); }
+LLM__VI_AVX2 llm__v16_avx2 llm__v_set_avx2(float x) { LLM__OF_TWO(_mm256_set1_ps(x), r.lo); }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_add_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_sub_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_mul_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_div_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_fma_avx2(llm__v16_avx2 a, llm__v16_avx2 b, llm__v16_avx2 c) {
-    LLM__HALVES(_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi));
+    LLM__OF_TWO(_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_max_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
-    LLM__HALVES(_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi));
+    LLM__OF_TWO(_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_abs_avx2(llm__v16_avx2 a) {
     __m256 sign = _mm256_set1_ps(-0.0f);
-    LLM__HALVES(_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi));
+    LLM__OF_TWO(_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_negate_avx2(llm__v16_avx2 a) {
     __m256 sign = _mm256_set1_ps(-0.0f);
-    LLM__HALVES(_mm256_xor_ps(sign, a.lo), _mm256_xor_ps(sign, a.hi));
+    LLM__OF_TWO(_mm256_xor_ps(sign, a.lo), _mm256_xor_ps(sign, a.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_sign_of_avx2(llm__v16_avx2 a, llm__v16_avx2 b) {
     __m256 sign = _mm256_set1_ps(-0.0f);
-    LLM__HALVES(_mm256_or_ps(_mm256_andnot_ps(sign, a.lo), _mm256_and_ps(sign, b.lo)),
+    LLM__OF_TWO(_mm256_or_ps(_mm256_andnot_ps(sign, a.lo), _mm256_and_ps(sign, b.lo)),
                 _mm256_or_ps(_mm256_andnot_ps(sign, a.hi), _mm256_and_ps(sign, b.hi)));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_below_avx2(llm__v16_avx2 x, llm__v16_avx2 limit, llm__v16_avx2 yes, llm__v16_avx2 no) {
-    LLM__HALVES(_mm256_blendv_ps(no.lo, yes.lo, _mm256_cmp_ps(x.lo, limit.lo, _CMP_LT_OQ)),
+    LLM__OF_TWO(_mm256_blendv_ps(no.lo, yes.lo, _mm256_cmp_ps(x.lo, limit.lo, _CMP_LT_OQ)),
                 _mm256_blendv_ps(no.hi, yes.hi, _mm256_cmp_ps(x.hi, limit.hi, _CMP_LT_OQ)));
 }
 LLM__VI_AVX2 __m256 llm__v8_times_2_to_avx2(__m256 a, __m256 t) {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32(_mm256_castps_si256(t), 23)));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_times_2_to_avx2(llm__v16_avx2 a, llm__v16_avx2 t) {
-    LLM__HALVES(llm__v8_times_2_to_avx2(a.lo, t.lo), llm__v8_times_2_to_avx2(a.hi, t.hi));
+    LLM__OF_TWO(llm__v8_times_2_to_avx2(a.lo, t.lo), llm__v8_times_2_to_avx2(a.hi, t.hi));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_first_of_avx2(size_t n, llm__v16_avx2 a, llm__v16_avx2 b) {
     __m256i at = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), count = _mm256_set1_epi32((int)n);
     __m256i lo = _mm256_cmpgt_epi32(count, at), hi = _mm256_cmpgt_epi32(count, _mm256_add_epi32(at, _mm256_set1_epi32(8)));
-    LLM__HALVES(_mm256_blendv_ps(b.lo, a.lo, _mm256_castsi256_ps(lo)), _mm256_blendv_ps(b.hi, a.hi, _mm256_castsi256_ps(hi)));
+    LLM__OF_TWO(_mm256_blendv_ps(b.lo, a.lo, _mm256_castsi256_ps(lo)), _mm256_blendv_ps(b.hi, a.hi, _mm256_castsi256_ps(hi)));
 }
 LLM__VI_AVX2 float llm__v_first_avx2(llm__v16_avx2 a) { return _mm256_cvtss_f32(a.lo); }
 LLM__VI_AVX2 float llm__v_sum_avx2(llm__v16_avx2 a) {
@@ -5940,10 +5962,10 @@ LLM__VI_AVX2 __m256 llm__v8_i8_avx2(const uint8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_load_elems_avx2(const uint8_t *p, llm__elem elem) {
-    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) { LLM__HALVES(llm__v8_f32_avx2(p), llm__v8_f32_avx2(p + 32)); }
-    if (elem == LLM__FILE_BF16) { LLM__HALVES(llm__v8_bf16_avx2(p), llm__v8_bf16_avx2(p + 16)); }
-    if (elem == LLM__HOST_Q8) { LLM__HALVES(llm__v8_i8_avx2(p), llm__v8_i8_avx2(p + 8)); }
-    { LLM__HALVES(llm__v8_f16_avx2(p), llm__v8_f16_avx2(p + 16)); }
+    if (elem == LLM__HOST_F32 || elem == LLM__FILE_F32) { LLM__OF_TWO(llm__v8_f32_avx2(p), llm__v8_f32_avx2(p + 32)); }
+    if (elem == LLM__FILE_BF16) { LLM__OF_TWO(llm__v8_bf16_avx2(p), llm__v8_bf16_avx2(p + 16)); }
+    if (elem == LLM__HOST_Q8) { LLM__OF_TWO(llm__v8_i8_avx2(p), llm__v8_i8_avx2(p + 8)); }
+    { LLM__OF_TWO(llm__v8_f16_avx2(p), llm__v8_f16_avx2(p + 16)); }
 }
 // The conversion would round 65520 and more to infinity.
 LLM__VI_AVX2 uint32_t llm__v8_store_f16_avx2(uint16_t *p, __m256 a) {
@@ -5997,7 +6019,7 @@ LLM__VI_AVX2 __m256 llm__v8_dots32_avx2(__m256i q, __m256i size, const int8_t *k
 }
 LLM__VI_AVX2 llm__v16_avx2 llm__v_dots32_avx2(const int8_t *q, const int8_t *k, size_t stride) {
     __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)q), size = _mm256_abs_epi8(v);
-    LLM__HALVES(llm__v8_dots32_avx2(v, size, k, stride), llm__v8_dots32_avx2(v, size, k + 8 * stride, stride));
+    LLM__OF_TWO(llm__v8_dots32_avx2(v, size, k, stride), llm__v8_dots32_avx2(v, size, k + 8 * stride, stride));
 }
 LLM__VI_AVX2 __m256i llm__v8_nan_or_inf_avx2(__m256 a) {
     __m256i u = _mm256_castps_si256(a), inf = _mm256_set1_epi32(0x7f800000);
@@ -6031,7 +6053,7 @@ LLM__VI_AVX2 void llm__v_store_pairs_avx2(float *p, llm__v16_avx2 even, llm__v16
 
 typedef __m512 llm__v16_avx512;
 
-LLM__VI_AVX512 llm__v16_avx2 llm__v_halves_avx512(__m512 a) { LLM__HALVES(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)); }
+LLM__VI_AVX512 llm__v16_avx2 llm__v_halves_avx512(__m512 a) { LLM__OF_TWO(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1)); }
 LLM__VI_AVX512 __m512 llm__v_whole_avx512(llm__v16_avx2 a) { return _mm512_insertf32x8(_mm512_castps256_ps512(a.lo), a.hi, 1); }
 LLM__VI_AVX512 __m512 llm__v_of_bits_avx512(__m512i a) { return _mm512_castsi512_ps(a); }
 LLM__VI_AVX512 __m512i llm__v_bits_avx512(__m512 a) { return _mm512_castps_si512(a); }
@@ -17102,7 +17124,7 @@ static llm_result llm__plan_build(llm_model *m, const llm__source *src, const ll
     if (r != LLM_OK) return r;
     now = *bytes;
     for (i = 0; i < m->gguf.n_shards; i++)                          // what is mapped has no copy of its directory
-        if (!m->gguf.shards[i].read) now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
+        if (!m->gguf.shards[i].copied) now -= LLM__MIN(now, m->gguf.shards[i].head_bytes);
     *bytes = now;
     *c = llm__ctx_make(m, wish, e);
     return *c ? LLM_OK : e->code;

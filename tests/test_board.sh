@@ -24,7 +24,8 @@ check "llm: the command-line program says the same text" sh -c "'$BUILD/llm' run
 for target in m4f m4 m33 m55 rv32 rv64; do
     if ! has "$(compiler $target)"; then lacks "$(compiler $target) is not installed: $target"; continue; fi
     make -s --no-print-directory -C examples/board OUT="$dir" "$dir/$target.elf" > "$dir/warn" 2>&1
-    check "$target: builds without a warning: $(head -n 1 "$dir/warn")" [ $? -eq 0 -a ! -s "$dir/warn" ]
+    code=$?
+    check "$target: builds without a warning: $(head -n 1 "$dir/warn")" [ $code -eq 0 -a ! -s "$dir/warn" ]
     if ! has "$(emulator $target)"; then lacks "$(emulator $target) is not installed: $target does not run"; continue; fi
     board run-$target > "$dir/$target"
     check "$target: ends well" [ $? -eq 0 ]
@@ -44,7 +45,8 @@ fi
 if has arm-none-eabi-gcc && has qemu-system-arm; then
     board plan-m4f > "$dir/planned"
     said "$dir/planned" | cmp -s - "$dir/want"
-    check "m4f: runs with what the plan says ($(sed -n 's/^planned //p' "$dir/planned") bytes)" [ $? -eq 0 ]
+    code=$?
+    check "m4f: runs with what the plan says ($(sed -n 's/^planned //p' "$dir/planned") bytes)" [ $code -eq 0 ]
     board less-m4f > "$dir/refused"
     check "m4f: with one byte less it refuses" \
         sh -c "! grep -q '^tokens' '$dir/refused' && grep -q '^failed: the allocation failed' '$dir/refused'"

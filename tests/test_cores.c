@@ -14,8 +14,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 // The system may lie about affinity. SAYS_NO: refuses. IGNORES: says yes and does nothing, as stock Android does. PRETENDS: reads the mask back as
@@ -26,7 +28,7 @@ static __thread unsigned char pretended[128];
 static __thread int pretends, n_sets;
 static long shim_syscall(long number, ...) {
     va_list args;
-    const int n = number == SYS_futex ? 6 : number == SYS_rt_sigprocmask ? 4 : number == SYS_gettid ? 0 : 3;      // those the library makes
+    const int n = number == SYS_futex ? 6 : number == SYS_rt_sigprocmask ? 4 : number == SYS_gettid || number == SYS_getpid ? 0 : 3;      // those the library makes
     long a[6] = { 0, 0, 0, 0, 0, 0 };
     int i;
     va_start(args, number);
@@ -105,7 +107,7 @@ static const device devices[] = {
     // sm8750.dtsi: eight Oryon cores without capacities, 6 at 3.53 and 2 at 4.32 GHz (Qualcomm's product brief): none is little.
     { "Snapdragon 8 Elite", { { 6, QUALCOMM(0x001), 1024, 3532800 }, { 2, QUALCOMM(0x001), 1024, 4320000 } }, 0, NULL, NULL,
       8, "6,7,0,1,2,3,4,5", { { FREQ, 8, FIRST_8 }, { CAPACITY | FREQ, 8, FIRST_8 }, { FREQ | CPUINFO, 8, FIRST_8 },
-      { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "8 CPUs alike" },
+      { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "8 CPUs, none clearly slower" },
     // MediaTek's product page: 1 X2 3.05 GHz, 3 A710 2.85 GHz, 4 A510 1.8 GHz.
     { "Dimensity 9000", { { 4, ARM(0xd46), 0, 1800000 }, { 3, ARM(0xd47), 0, 2850000 }, { 1, ARM(0xd48), 0, 3050000 } }, 0, NULL, NULL,
       4, "7,4,5,6", { { FREQ | CPUINFO, 8, FIRST_8 }, { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } },
@@ -115,6 +117,10 @@ static const device devices[] = {
     { "Dimensity 9500s", { { 4, ARM(0xd81), 0, 2400000 }, { 3, ARM(0xd82), 0, 3300000 }, { 1, ARM(0xd85), 0, 3730000 } }, 0, NULL, NULL,
       4, "7,4,5,6", { { FREQ, 4, "4,5,6,7" }, { CAPACITY | FREQ, 4, "4,5,6,7" }, { FREQ | CPUINFO, 8, FIRST_8 },
       { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "4 of 8 CPUs are performance cores (ARM part numbers, 3300 against 2400 MHz)" },
+    // MediaTek's product page: 1 C1-Ultra 4.21 GHz, 3 C1-Premium 3.5 GHz, 4 C1-Pro 2.7 GHz.
+    { "Dimensity 9500", { { 4, ARM(0xd8b), 0, 2700000 }, { 3, ARM(0xd90), 0, 3500000 }, { 1, ARM(0xd8c), 0, 4210000 } }, 0, NULL, NULL,
+      4, "7,4,5,6", { { FREQ, 4, "4,5,6,7" }, { CAPACITY | FREQ, 4, "4,5,6,7" }, { FREQ | CPUINFO, 8, FIRST_8 },
+      { CAPACITY | FREQ | CPUINFO, 8, FIRST_8 } }, "4 of 8 CPUs are performance cores (ARM part numbers, 3500 against 2700 MHz)" },
     // gs101.dtsi: A55 250, A76 620, X1 1024: a middle core has less than half of a big one, and counts. The frequencies alone go down in
     // two equal steps (0.804, 0.800) and do not tell.
     { "Tensor G1", { { 4, ARM(0xd05), 160, 1803000 }, { 2, ARM(0xd0b), 498, 2253000 }, { 2, ARM(0xd44), 1024, 2802000 } }, 0, NULL, NULL,
@@ -409,6 +415,41 @@ static void quotas(void) {
                         "50000\n"), 1);
     CHECK_EQ(quota_with("4:cpu,cpuacct:/\n", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n", "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
                         "100000\n"), 0);
+}
+// ---- how often a quota ran out: llm_stats takes the difference of two looks
+
+typedef struct tick { uint64_t periods, throttled; } tick;
+static tick throttled_with(const char *cgroup, const char *path, const char *text, const char *path2, const char *text2) {
+    tick t = { 0, 0 };
+    plant("cores.tree");
+    if (cgroup) put("/proc/self/cgroup", "%s", cgroup);
+    if (path) put(path, "%s", text);
+    if (path2) put(path2, "%s", text2);
+    if (!llm__cores_throttled(&t.periods, &t.throttled)) t.periods = t.throttled = 0;
+    fell();
+    return t;
+}
+#define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3f1c9a52_7d0e_4b7e_9a41_0c5d2e8f6b13.slice/" \
+            "cri-containerd-8c1f0e5a9b3d7e2461f0a9c8b7d6e5f4038291a7b6c5d4e3f20918a7b6c5d4e3.scope"
+#define RAN_OUT(n, of, ...) do { const tick t = throttled_with(__VA_ARGS__); CHECK_EQ(t.throttled, n); CHECK_EQ(t.periods, of); } while (0)
+static void quotas_run_out(void) {
+    // As Linux writes them: version 2 with a quota and, as every group above the leaves has it, without; version 1.
+    static const char stat[] = "usage_usec 90\nuser_usec 60\nsystem_usec 30\nnr_periods 400\nnr_throttled 300\nthrottled_usec 7\n";
+    static const char none[] = "usage_usec 90\nuser_usec 60\nsystem_usec 30\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n";
+    static const char root_stat[] = "usage_usec 90\nuser_usec 60\nsystem_usec 30\n", v1[] = "nr_periods 50\nnr_throttled 20\nthrottled_time 9\n";
+    SECTION("how often a quota ran out");
+    RAN_OUT(300, 400, "0::/\n", "/sys/fs/cgroup/cpu.stat", stat, NULL, NULL);
+    RAN_OUT(300, 400, "0::/a.slice/b.scope\n", "/sys/fs/cgroup/a.slice/b.scope/cpu.stat", stat, "/sys/fs/cgroup/cpu.stat", root_stat);
+    RAN_OUT(300, 400, "0::/a.slice/b.scope\n", "/sys/fs/cgroup/a.slice/b.scope/cpu.stat", none, "/sys/fs/cgroup/a.slice/cpu.stat", stat);
+    RAN_OUT(300, 400, "0::/docker/4f2a\n", "/sys/fs/cgroup/cpu.stat", stat, NULL, NULL);      // the host's path, not seen inside
+    RAN_OUT(300, 400, "0::" POD "\n", "/sys/fs/cgroup" POD "/cpu.stat", stat, NULL, NULL);      // Kubernetes: longer than a name in a sentence
+    RAN_OUT(20, 50, "5:memory:/m\n4:cpu,cpuacct:/x\n", "/sys/fs/cgroup/cpu/x/cpu.stat", v1, NULL, NULL);
+    RAN_OUT(20, 50, "4:cpu,cpuacct:/docker/4f2a\n0::/\n", "/sys/fs/cgroup/cpu/cpu.stat", v1, NULL, NULL);
+    RAN_OUT(20, 50, "4:cpu,cpuacct:/pod/x\n", "/sys/fs/cgroup/cpu/pod/cpu.stat", v1, "/sys/fs/cgroup/cpu/pod/x/cpu.stat",
+            "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
+    RAN_OUT(300, 400, NULL, "/sys/fs/cgroup/cpu.stat", stat, NULL, NULL);
+    RAN_OUT(0, 0, "0::/a.slice\n", "/sys/fs/cgroup/a.slice/cpu.stat", none, "/sys/fs/cgroup/cpu.stat", root_stat);
+    RAN_OUT(0, 0, "0::/\n", NULL, NULL, NULL, NULL);
 }
 static void quota_caps_the_default(void) {
     llm_parallel none;
@@ -799,6 +840,27 @@ static void host_pins_itself(void) {
     llm_close(c);
     llm_unload(m);
 }
+// The thread that loaded is gone, and its number belongs to another process, which may use the other CPU.
+static void loader_is_gone(void) {
+    llm_model *m = load(2, LLM_CORES_BIG, NULL, NULL);
+    llm_ctx *c = llm_open(m, NULL, NULL);
+    const cpu_set_t a = just(cpu_a), b = just(cpu_b);
+    pid_t other;
+    SECTION("the loading thread's number belongs to another process");
+    other = fork();
+    if (other == 0) for (;;) pause();
+    if (c && other > 0) {
+        CHECK(sched_setaffinity(other, sizeof b, &b) == 0 && sched_setaffinity(0, sizeof a, &a) == 0);
+        c->model->pool->loader = (uint32_t)other;
+        c->model->pool->looked_us = 0;
+        CHECK(decode(c, 0, 2) == 0);
+        CHECK_EQ(stats_of(c).cpus_allowed, 1);
+        CHECK(sched_setaffinity(0, sizeof home, &home) == 0);
+    }
+    if (other > 0) { kill(other, SIGKILL); waitpid(other, NULL, 0); }
+    llm_close(c);
+    llm_unload(m);
+}
 // Somebody else changes the caller's mask while the call pins it: that stays.
 static int meddle(void *user, int stage, float fraction) {
     const cpu_set_t one = just(cpu_b);
@@ -910,7 +972,8 @@ static void apple(void) {
     apple_case("M4 Pro", level(10, "Performance"), level(4, "Efficiency"), 10,
                "10 of 14 CPUs are performance cores (performance level 'Performance')");
     apple_case("names unknown", level(2, ""), level(4, ""), 2, "2 of 6 CPUs are performance cores (performance level '')");
-    apple_case("a level above Performance", level(6, "Super"), level(12, "Performance"), 18, "18 CPUs alike");
+    apple_case("a level above Performance", level(6, "Super"), level(12, "Performance"), 18,
+               "18 CPUs, none clearly slower");
     apple_case("Intel Mac", level(8, "Standard"), level(0, ""), 8, "8 CPUs alike");
 }
 
@@ -923,6 +986,7 @@ int main(void) {
     masks();
     hostile_texts();
     quotas();
+    quotas_run_out();
     quota_caps_the_default();
 #if !defined(LLM_NO_THREADS)
     slow_cores();
@@ -939,6 +1003,7 @@ int main(void) {
         moves();
         meddled();
         host_pins_itself();
+        loader_is_gone();
     }
 #endif
 #else

@@ -131,8 +131,9 @@ static void test_heat(void) {
     tree_file("/sys/devices/system/cpu/cpu6/cpufreq/cpuinfo_max_freq", "2400000\n");
     tree_file("/sys/class/thermal/thermal_zone0/temp", "41000\n");
     tree_file("/sys/class/thermal/thermal_zone1/temp", "-273000\n");
-    tree_file("/sys/class/thermal/thermal_zone2/temp", "83500\n");
-    tree_file("/sys/class/thermal/thermal_zone3/temp", "4294967295\n");
+    tree_file("/sys/class/thermal/thermal_zone2/temp", "");                // as one that answers ENODATA; 3 is not there
+    tree_file("/sys/class/thermal/thermal_zone4/temp", "83500\n");
+    tree_file("/sys/class/thermal/thermal_zone5/temp", "4294967295\n");
     tree_file("/sys/firmware/acpi/platform_profile", "low-power\n");
     tree_file("/sys/class/power_supply/BAT0/status", "Discharging\n");
     llm__heat_look(&h);

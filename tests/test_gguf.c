@@ -17,10 +17,12 @@
 #include <sys/vfs.h>
 static size_t shim_map_limit = SIZE_MAX, shim_map_total = SIZE_MAX;
 static int shim_map_error = ENOMEM, shim_fuse = 0, shim_maps = 0;
+static uint64_t shim_us = 0;                                             // a clock by which a mapping takes 7 ms and nothing else any time
 static void *shim_mmap(void *at, size_t bytes, int prot, int flags, int fd, off64_t offset) {
     if (bytes > shim_map_limit || bytes > shim_map_total) { errno = shim_map_error; return MAP_FAILED; }
     if (shim_map_total != SIZE_MAX) shim_map_total -= bytes;
     shim_maps++;
+    shim_us += 7000;
     return mmap64(at, bytes, prot, flags, fd, offset);
 }
 static int shim_munmap(void *at, size_t bytes) { shim_maps--; return munmap(at, bytes); }
@@ -347,6 +349,10 @@ static void test_numbers_as_text(void) {
         { 1.40129846e-45f, "1e-45" }, { 0.3f, "0.3" }, { 123456.789f, "123456.79" }, { 500000.0f, "500000" }, { 9.99999975e-6f, "0.00001" },
         { 0.088388346f, "0.088388346" }, { 2.5f, "2.5" }, { 99999.99f, "99999.99" }
     };
+    static const struct { uint64_t bits; const char *text; } odd[] = {
+        { 0x7ff8000000000000u, "nan" }, { 0xfff0000000000001u, "nan" }, { 0x7ff0000000000000u, "inf" }, { 0xfff0000000000000u, "-inf" },
+        { 0x7fefffffffffffffu, "1.79769313486232e+308" }, { 0x8000000000000000u, "0" }
+    };
     size_t i;
     uint32_t k, seed = 1, wrong = 0;
     SECTION("floats as text");
@@ -357,6 +363,14 @@ static void test_numbers_as_text(void) {
         llm__gguf_text_float(&t, (double)cases[i].v, true);
         llm__text_end(&t);
         CHECK_TEXT(buf, cases[i].text);
+    }
+    for (i = 0; i < sizeof odd / sizeof *odd; i++) {
+        char buf[40];
+        llm__text t;
+        t.p = buf; t.n = 0; t.cap = sizeof buf;
+        llm__gguf_text_float(&t, llm__bits_f64(odd[i].bits), false);
+        llm__text_end(&t);
+        CHECK_TEXT(buf, odd[i].text);
     }
     for (k = 0; k < 200000; k++) {                                       // strtof of the host is the reference
         char buf[40];
@@ -633,7 +647,7 @@ static void test_wrong_files(void) {
 }
 
 static void test_paths(void) {
-    static const char *const pieces[] = { "t.gguf.part1of2", "t.gguf.part2of2", "t.gguf-split-a", "t-part3of12" };
+    static const char *const pieces[] = { "t.gguf.part1of2", "t.gguf.part2of2", "t.gguf-split-a", "t-part3of12", "t.gguf-split-ab" };
     counter c;
     llm__heap h = counted(&c);
     llm__gguf_options opts;
@@ -659,6 +673,12 @@ static void test_paths(void) {
     }
     CHECK(!llm__gguf_is_piece(llm__str_of("a.part1of2/model.gguf")) && !llm__gguf_is_piece(llm__str_of("model-partof2.gguf")));
     CHECK(!llm__gguf_is_piece(llm__str_of("part1of2.gguf")) && !llm__gguf_is_piece(llm__str_of(".part")) && !llm__gguf_is_piece(llm__str_of("")));
+    // A word in the name is no piece, and a short file says what it lacks.
+    CHECK(!llm__gguf_is_piece(llm__str_of("t-split-model.gguf")) && !llm__gguf_is_piece(llm__str_of("t-split-v1")) &&
+          !llm__gguf_is_piece(llm__str_of("t-split-")) && !llm__gguf_is_piece(llm__str_of("t-split-abc")));
+    CHECK(test_write(test_scratch("test_gguf-split-model.gguf"), bytes, n - 100));
+    CHECK(llm__gguf_open_path(&g, test_scratch("test_gguf-split-model.gguf"), &opts, &e) == LLM_BAD_FILE && strstr(e.text, "100 bytes are missing"));
+    remove(test_scratch("test_gguf-split-model.gguf"));
     CHECK(c.live == 0);
     free(bytes);
 }
@@ -729,6 +749,9 @@ static unsigned char *shard(size_t *n, int i, int count, int total, const char *
     return gw_end(&w, n);
 }
 
+#if SHIM && CAN_MAP
+static uint64_t shim_now_us(void *user) { (void)user; return shim_us; }
+#endif
 static void test_shards(void) {
     static const char *const names[3] = { "first", "second", "third" };
     char paths[4][TEST_PATH], stem[TEST_PATH];
@@ -785,6 +808,19 @@ static void test_shards(void) {
         CHECK(r == LLM_OK && k > 15 && c.live == 0);
         h = counted(&c);
     }
+#if SHIM && CAN_MAP
+    {
+        llm_clock clock;
+        SECTION("the time of mapping shards is part of opening them");
+        clock.user = NULL; clock.now_us = shim_now_us;
+        options(&opts, &h);
+        opts.clock = &clock;
+        opts.mapping = LLM_MAP;
+        CHECK(llm__gguf_open_path(&g, paths[0], &opts, &e) == LLM_OK);
+        CHECK(g.map_ms > 20.9 && g.map_ms < 21.1 && g.open_ms > 20.9 && g.open_ms < 21.1 && g.parse_ms > -0.1 && g.parse_ms < 0.1);
+        llm__gguf_close(&g);
+    }
+#endif
     SECTION("shards that are wrong");
     options(&opts, &h);
     CHECK(llm__gguf_open_path(&g, paths[1], &opts, &e) == LLM_UNSUPPORTED);
@@ -1007,6 +1043,7 @@ static void test_mapping(void) {
     shim_map_limit = 80000;
     open_by(&o, BY_MAP, bytes, n, &opts);
     CHECK(o.r == LLM_OK && shim_maps == 3 && o.g.mapping == LLM_MAP);
+    CHECK(o.g.shards[0].map.base == NULL && o.g.shards[0].map.base_bytes == 0);      // what did not happen has no bytes to ask about
     for (i = 0; o.r == LLM_OK && i < 3; i++) CHECK(memcmp(o.g.tensors[i].data, large + i * 65536, 65536) == 0);
     CHECK(o.r == LLM_OK && llm__gguf_find(&o.g, llm__str_of("k.heads")) != NULL);
     close_by(&o);
@@ -1053,6 +1090,7 @@ static void test_mapping(void) {
     llm__gguf_close(&o.g);
     open_by(&o, BY_MAP, bytes, n, &opts);
     CHECK(o.r == LLM_OK && o.g.mapping == LLM_MAP && shim_maps == 1);
+    CHECK_TEXT(o.g.mapping_reason, "asked for");
     close_by(&o);
     shim_fuse = 0;
     CHECK(shim_maps == 0 && c.live == 0);
@@ -1290,7 +1328,8 @@ static void test_sentences(void) {
     gguf_writer w;
     size_t n, i;
     unsigned char *bytes;
-    char text[64];
+    static const uint64_t five[5] = { 32, 1, 1, 1, 1 };
+    char text[64], name[301], shown[128], other[301];
     SECTION("names that are no text");
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
         llm__str s = llm__str_of(cases[i][0]);
@@ -1299,6 +1338,25 @@ static void test_sentences(void) {
         llm__format(text, sizeof text, "%s", cases[i][0]);
         CHECK_TEXT(text, cases[i][1]);
     }
+    // A long name is cut at a whole character, and the reason stands behind it; behind two of them, too.
+    memset(name, 'a', 300);
+    name[300] = 0;
+    memcpy(name + 99, "\xc3\xa9", 2);
+    sprintf(shown, "'%.99s...'", name);
+    small_begin(&w);
+    gw_tensor(&w, name, 0, 5, five, pattern, 160);
+    bytes = gw_end(&w, &n);
+    EXPECT(LLM_BAD_FILE, shown, "5 dimensions");
+    free(bytes);
+    memcpy(other, name, sizeof other);
+    other[0] = 'b';
+    small_begin(&w);
+    gw_tensor(&w, name, 0, 1, dims_b, pattern, 160);
+    gw_tensor(&w, other, 0, 1, dims_b, pattern, 160);
+    bytes = gw_end(&w, &n);
+    gw_patch(bytes, gw_value(bytes, n, other) + 16, 0, 8);
+    EXPECT(LLM_BAD_FILE, shown, "overlap");
+    free(bytes);
     small_begin(&w);
     gw_tensor(&w, "a\xff\xc2\x9bz\xc3\xa9", 99, 2, dims_a, pattern, 64 * 3 * 4);
     bytes = gw_end(&w, &n);

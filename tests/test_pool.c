@@ -74,7 +74,7 @@ static void test_chunks(void) {
     for (i = 0, begin = end = 0; llm__chunks_take(&c, 8, &begin, &end); i++) wrong += end == UINT32_MAX;
     CHECK(wrong == 1 && i < 60000);
     team.n = 1;
-    llm__chunks_init(&c, &team, 5, 0);
+    llm__chunks_init(&c, &team, 5, 1);
     CHECK(llm__chunks_take(&c, 0, &begin, &end) && begin == 0 && end == 5 && !llm__chunks_take(&c, 0, &begin, &end));
     llm__chunks_init(&c, &team, 0, 8);
     CHECK(!llm__chunks_take(&c, 0, &begin, &end));
@@ -486,6 +486,28 @@ static void test_sleep(void) {
 }
 #endif
 
+// The thread that loads may have less than its process: on Windows nobody can ask for it, and it must be back all the same.
+static void test_loader_keeps_its_mask(void) {
+    llm__cpus all, one, now;
+    llm__pool *p;
+    uint32_t cpu;
+    SECTION("the thread that loads keeps its own mask");
+    memset(&one, 0, sizeof one);
+    memset(&now, 0, sizeof now);
+    llm__os_allowed(0, &all);
+    for (cpu = LLM__MAX_CPUS; cpu-- > 0 && !llm__cpus_has(&all, cpu);) { }
+    llm__cpus_add(&one, cpu);
+    if (llm__cpus_count(&all) < 2 || !llm__os_pin(&one, NULL)) { test_lacks("two CPUs, and a call that pins"); return; }
+    p = pool_of(2, NULL);
+    if (p) {
+        llm__pool_watch(p, LLM_CORES_BIG);
+        CHECK(llm__os_pin(&one, &now) && llm__cpus_same(&now, &one));
+        printf("%s\n", p->why);
+        llm__pool_free(p, &heap);
+    }
+    CHECK(llm__os_pin(&all, NULL));
+}
+
 int main(void) {
     test_chunks();
     test_runs();
@@ -494,6 +516,7 @@ int main(void) {
     test_hook();
     test_words();
     test_failures();
+    test_loader_keeps_its_mask();
 #if SHIM && !defined(LLM_NO_THREADS)
     test_slow_core();
     test_oversubscription();

@@ -33,7 +33,7 @@
 
 enum { OPEN_MODEL, OPEN_TEXT, CLOSE, READ, PREAD, LSEEK, MMAP, MUNMAP, FSTAT, FSTATFS, SYSCONF, CLOCK, NANOSLEEP, GETRUSAGE, GETRLIMIT,
        ATTR_INIT, ATTR_DESTROY, ATTR_STACK, CREATE, JOIN, GETTID, GET_AFFINITY, SET_AFFINITY, GETCPU, MINCORE, SIGMASK, FUTEX_WAIT, FUTEX_WAKE,
-       OTHER_CALL, ENTRIES };
+       GETPID, TGKILL, OTHER_CALL, ENTRIES };
 enum { HONEST, FAIL, SHORT, SLOW, LIE, BACKWARD };
 enum { EVERY_CALL = -1 };
 
@@ -101,6 +101,7 @@ static int shim_munmap(void *at, size_t bytes) {
     return hit && shim.mode == FAIL ? -1 : r;
 }
 static int shim_fstat(int fd, struct stat *s) {
+    if (shim.entry == LSEEK && shim.mode != HONEST) { errno = EOVERFLOW; return -1; }      // a large file in 32 bits: the size is sought
     if (!shim_hit(FSTAT)) return fstat(fd, s);
     memset(s, 0, sizeof *s);
     return shim.mode == FAIL ? -1 : 0;
@@ -167,6 +168,8 @@ static int shim_number(long number, int op) {
     case SYS_mincore: return MINCORE;
     case SYS_rt_sigprocmask: return SIGMASK;
     case SYS_futex: return (op & 127) == 0 ? FUTEX_WAIT : FUTEX_WAKE;
+    case SYS_getpid: return GETPID;
+    case SYS_tgkill: return TGKILL;
     default: shim_count(&shim.others, 1); return OTHER_CALL;
     }
 }
@@ -233,7 +236,7 @@ static const char *const entry_names[ENTRIES] = {
     "open (model)", "open (text)", "close", "read", "pread64", "lseek64", "mmap64", "munmap", "fstat", "fstatfs", "sysconf", "clock_gettime",
     "nanosleep", "getrusage", "getrlimit", "pthread_attr_init", "pthread_attr_destroy", "pthread_attr_setstacksize", "pthread_create",
     "pthread_join", "gettid", "sched_getaffinity", "sched_setaffinity", "getcpu", "mincore", "rt_sigprocmask", "futex wait", "futex wake",
-    "another system call"
+    "getpid", "tgkill", "another system call"
 };
 static const char *const mode_names[] = { "honest", "fails", "comes short", "is slow", "lies", "runs backward" };
 
@@ -316,7 +319,8 @@ static const trouble troubles[] = {
     { CREATE, FAIL, 0, MUST_WORK }, { JOIN, FAIL, 0, MUST_WORK }, { GETTID, LIE, 0, MUST_WORK }, { GET_AFFINITY, FAIL, 0, MUST_WORK },
     { GET_AFFINITY, LIE, 0, MUST_WORK }, { SET_AFFINITY, FAIL, 0, MUST_WORK }, { SET_AFFINITY, LIE, 0, MUST_WORK },
     { GETCPU, FAIL, 0, MUST_WORK }, { GETCPU, LIE, 0, MUST_WORK }, { MINCORE, FAIL, 0, MUST_WORK }, { MINCORE, LIE, 0, MUST_WORK },
-    { SIGMASK, FAIL, 0, MUST_WORK }, { FUTEX_WAIT, FAIL, 0, MUST_WORK }, { FUTEX_WAIT, LIE, 0, MUST_WORK }
+    { SIGMASK, FAIL, 0, MUST_WORK }, { FUTEX_WAIT, FAIL, 0, MUST_WORK }, { FUTEX_WAIT, LIE, 0, MUST_WORK },
+    { GETPID, LIE, 0, MUST_WORK }, { TGKILL, FAIL, 1, MUST_WORK }, { TGKILL, LIE, 0, MUST_WORK }
 };
 // Not in the list, because no program can live with it: a wake that is lost, a thread that is said to run and does not, a join that does
 // not wait, a mapping that is not there.

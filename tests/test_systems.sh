@@ -43,7 +43,8 @@ same() {
     what=$1
     shift
     "$@" > "$dir/told.txt" 2> "$dir/err"
-    check "$what tells the same story: $(head -n 1 "$dir/err")" sh -c "[ $? -eq 0 ] && cmp -s '$dir/told.txt' '$story'"
+    code=$?
+    check "$what tells the same story: $(head -n 1 "$dir/err")" sh -c "[ $code -eq 0 ] && cmp -s '$dir/told.txt' '$story'"
 }
 mach_o() { check "$1 is Mach-O for CPU $2" sh -c "od -An -tx1 -N8 '$dir/$1' | tr -d ' \n' | grep -qx 'cffaedfe$2'"; }
 

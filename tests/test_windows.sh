@@ -30,7 +30,8 @@ suite() {
     [ -x "$program" ] || return
     begin=$(date +%s)
     "$wine" "$program" > "$dir/$1.txt" 2>&1
-    check "$1 under Wine: $(grep -m 3 failed "$dir/$1.txt" | tr -d '\r' | tr '\n' ';')" [ $? -eq 0 ]
+    code=$?
+    check "$1 under Wine: $(grep -m 3 failed "$dir/$1.txt" | tr -d '\r' | tr '\n' ';')" [ $code -eq 0 ]
     check "$1 under Wine checked something" sh -c "tail -n 1 '$dir/$1.txt' | tr -d '\r' | grep -qE '^[1-9][0-9]* passed, 0 failed$'"
     echo "$1: $(tail -n 1 "$dir/$1.txt" | tr -d '\r'), $(($(date +%s) - begin)) s"
 }
