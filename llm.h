@@ -432,10 +432,10 @@ LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
    the answer piece by piece. After NULL, llm_why tells the reason: LLM_STOP_LIMIT and LLM_STOP_CANCEL go on when called again
    (max_tokens then counts anew), the others return NULL until there is new input; until the next llm_next it keeps the old
    reason. llm_say(ctx, "assistant", text) adds an answer to the history; llm_next then begins another one. llm_say in the middle
-   of an answer ends it there: what was returned so far is the assistant's message. llm_eval turns all that was said into raw
-   tokens, and is refused with LLM_BAD_STATE while input waits. The error of a failed llm_next stays in llm_last_error until
-   another call succeeds. After an llm_say or llm_feed that was refused, an llm_next that has nothing else to do fails with that
-   same error. */
+   of an answer ends it there: what was returned so far is the assistant's message, or raw tokens if there is a NUL in it.
+   llm_eval turns all that was said into raw tokens, and is refused with LLM_BAD_STATE while input waits. The error of a failed
+   llm_next stays in llm_last_error until another call succeeds. After an llm_say or llm_feed that was refused, an llm_next that
+   has nothing else to do fails with that same error. */
 
 typedef enum llm_stop {
     LLM_STOP_NONE = 0,           /* not stopped */

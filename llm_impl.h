@@ -17528,23 +17528,25 @@ static llm_result llm__base_from_answer(llm_ctx *c) {
     llm__free(&c->work, t.v);
     return r;
 }
-// The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages. Where an arena has no room for
-// its text, it and all before it are raw tokens from now on: that always succeeds.
+// The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages. A message is a C string: what
+// has a NUL in it can be none, and where an arena has no room for its text, there is none either. Then it and all before it are raw tokens
+// from now on: that always succeeds.
 static llm_result llm__settle_answer(llm_ctx *c) {
-    const llm__str role = llm__str_of("assistant"), text = llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n);
-    const bool cut = c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING;
+    const llm__str role = llm__str_of("assistant"), text = llm__str_n(c->answer.n ? c->answer.p : "", c->answer.n);
+    const bool cut = c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING, noted = c->n_notes && strlen(text.p) == text.n;
     llm_result r = LLM_OK;
     if (!c->answering) return LLM_OK;
-    if (c->n_notes && !c->overlong && llm__notes_room(c, c->n_notes + 1, llm__note_bytes(role, text))) {
+    if (noted && !c->overlong && llm__notes_room(c, c->n_notes + 1, llm__note_bytes(role, text))) {
         llm__note_add(c, role, text);
         c->notes_settled = c->n_notes;
-    } else if (c->n_notes && !c->reserved) {
+    } else if (noted && !c->reserved) {
         return llm__no_memory_for_text(c);
     } else {
+        const bool retold = cut && !c->overlong;
         if (!llm__tokens_reserve(&c->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
-        if (cut && !c->n_notes && !c->overlong) r = llm__base_from_answer(c);
+        if (retold) r = llm__base_from_answer(c);
         if (r != LLM_OK && !c->reserved) return r;
-        if (!cut || c->n_notes || c->overlong || r != LLM_OK) llm__base_from_past(c);
+        if (!retold || r != LLM_OK) llm__base_from_past(c);
         llm__notes_cut(c, 0);
         c->notes_settled = 0;
     }
