@@ -15443,7 +15443,8 @@ static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *c
 //            the clock; the rest is filled in where the conversation is (public).
 
 static const char *llm__isas_compiled(void) {
-    return LLM__HAS_AVX512 ? "scalar, AVX2, AVX-VNNI, AVX-512 VNNI" : LLM__HAS_AVX_VNNI ? "scalar, AVX2, AVX-VNNI"
+    return LLM__HAS_AVX_VNNI ? "scalar, AVX2, AVX-VNNI, AVX-512 VNNI"             // compilers that know the third know the fourth
+         : LLM__HAS_AVX512 ? "scalar, AVX2, AVX-512 VNNI"
          : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm"
          : LLM__HAS_WASM128 ? "scalar, WASM SIMD128" : "scalar";
 }

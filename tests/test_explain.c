@@ -342,6 +342,14 @@ static void test_rules(void) {
     CHECK_EQ(llm__findings_of(&f, two, 1), 1);
     CHECK_TEXT(two[0].code, "unoptimized_build");
 }
+// Where a name is missing, a finding says so; where one is too many, the finding is another one, whose advice does not help.
+static void test_compiled(void) {
+    const char *list = llm__isas_compiled();
+    SECTION("the instruction sets that are compiled in are those that are named");
+#define LLM__X(id, name) CHECK(llm__has(list, name) == llm__isa_compiled(id) || id == LLM_ISA_AUTO);
+    LLM__ISAS(LLM__X)
+#undef LLM__X
+}
 static void test_texts(void) {
     llm_stats_info f = healthy();
     char buf[252];
@@ -797,6 +805,7 @@ int main(void) {
     test_percentiles();
     test_cost();
     test_rules();
+    test_compiled();
     test_texts();
     test_address_space();
     test_vast_contexts();
