@@ -600,7 +600,7 @@ typedef enum llm_verdict {
 typedef struct llm_plan_info {   /* grows only at its end */
     uint32_t struct_bytes;       /* in: 0 = sizeof(llm_plan_info), else at most so many bytes are written */
     llm_verdict verdict;
-    char     reason[252];        /* the verdict as one sentence with figures */
+    char     reason[252];        /* the verdict as one sentence with figures; without, where LLM_NO_SENTENCES and LLM_NO_DIAGNOSIS are */
     uint64_t file_bytes;
     uint64_t weight_bytes;       /* of all tensors */
     llm_mapping mapping;         /* what llm_load will do */

@@ -15985,17 +15985,18 @@ static void llm__plan_verdict(llm_plan_info *p) {
         p->total_bytes = UINT64_MAX;                                // llm__kv_bytes_for does not wrap either
     if (p->mem_limit && p->total_bytes > p->mem_limit) {
         p->verdict = LLM_DOES_NOT_FIT;
-        llm__format(p->reason, sizeof p->reason, "does not fit: %B of weights, %B for %u tokens of context, %B of scratch and %B of "
-                    "tables, and this process may have at most %B (%s)", p->weight_bytes, p->kv_bytes, p->n_ctx, p->scratch_bytes,
-                    p->model_bytes, p->mem_limit, by);
+        llm__format(p->reason, sizeof p->reason, !LLM__FIGURES ? "does not fit" : "does not fit: %B of weights, %B for %u tokens of "
+                    "context, %B of scratch and %B of tables, and this process may have at most %B (%s)", p->weight_bytes, p->kv_bytes,
+                    p->n_ctx, p->scratch_bytes, p->model_bytes, p->mem_limit, by);
     } else if (p->mem_available && p->total_bytes > p->mem_available) {
         p->verdict = LLM_FITS_TIGHTLY;
-        llm__format(p->reason, sizeof p->reason, "fits tightly: %B in all, and only %B of at most %B (%s) is free now", p->total_bytes,
-                    p->mem_available, p->mem_limit, by);
+        llm__format(p->reason, sizeof p->reason, !LLM__FIGURES ? "fits tightly" : "fits tightly: %B in all, and only %B of at most %B (%s) "
+                    "is free now", p->total_bytes, p->mem_available, p->mem_limit, by);
     } else {
+        const char *fits = LLM__FIGURES ? "fits: %B in all, %B is free" : "fits";
+        const char *unknown = LLM__FIGURES ? "%B in all; how much is free is not known" : "how much is free is not known";
         p->verdict = LLM_FITS;
-        llm__format(p->reason, sizeof p->reason, p->mem_available ? "fits: %B in all, %B is free" : "%B in all; how much is free is not "
-                    "known", p->total_bytes, p->mem_available);
+        llm__format(p->reason, sizeof p->reason, p->mem_available ? fits : unknown, p->total_bytes, p->mem_available);
     }
 }
 // The largest context that fits what is free. A short one has smaller scratch as well.
