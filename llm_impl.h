@@ -16179,7 +16179,7 @@ struct llm_ctx {
     llm__arena work_buffer, aside_buffer;
     void *reserve;                     // with an arena: all that the context may come to need
     bool reserved;
-    uint64_t text_room;                // bytes of text that were reserved: for the messages, for what was fed, for an answer
+    uint64_t text_room;                // bytes that were reserved: for the messages, for what was fed, for an answer; each with a last NUL
     llm__state state;
     llm__atomic32 busy, cancel;
     llm_error error;
@@ -17003,7 +17003,7 @@ static void llm__ctx_layout(llm_ctx *c, llm__layout *a) {
 static llm_result llm__ctx_reserve(llm_ctx *c, llm_error *e) {
     llm__layout a = LLM__ZERO;
     c->reserved = true;
-    c->text_room = (uint64_t)LLM__TEXT_PER_TOKEN * c->n_ctx + 256;
+    c->text_room = (uint64_t)LLM__TEXT_PER_TOKEN * c->n_ctx + 256 + 1;
     c->work.n_allocs = NULL;
     c->work.a = llm__arena_none();
     c->aside = c->work;
@@ -17315,7 +17315,7 @@ static void llm__stats_reset(llm_ctx *c) {
 static llm_result llm__no_memory_for_text(llm_ctx *c) {
     if (!c->reserved) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text");
     return llm__fail(&c->error, LLM_CONTEXT_FULL, "the text passes what the arena keeps for n_ctx %u, which is %U bytes of messages and as "
-                     "many of fed text; rewind, shorten it or raise n_ctx", c->n_ctx, c->text_room);
+                     "many of fed text; rewind, shorten it or raise n_ctx", c->n_ctx, c->text_room - 1);
 }
 
 static void llm__forget_answer(llm_ctx *c) {
