@@ -17866,7 +17866,6 @@ static llm_result llm__one_token(llm_ctx *c) {
     if (r != LLM_OK) return r;
     if (llm__tok_is_eog(v, token)) { c->ended = LLM_STOP_EOG; return LLM_OK; }
     n = llm__tok_piece(v, token, 0, NULL, 0);
-    if (n == LLM_FAILED) n = 0;                                     // an id without text: padding of the vocabulary
     if (!llm__string_room(h, &c->held, n) || !llm__tokens_add(h, &c->past, &token, 1)) return llm__no_memory_for_text(c);
     c->has_logits = false;
     c->n_answer++;
