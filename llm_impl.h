@@ -15510,7 +15510,7 @@ typedef struct llm__watch {
     bool sampled;
     uint64_t wall_us, cpu_us, user_us, major, minor, preempted;        // of the sampled tokens of this answer
     uint32_t n_sampled;
-    uint64_t last_us, next_look;       // time of the last token; when to look at the machine again
+    uint64_t last_us, next_look, next_count;       // time of the last token; when to look at the machine again, and at the pages of weights
 } llm__watch;
 
 static uint32_t llm__times_slot(uint64_t us) {
@@ -16479,7 +16479,7 @@ static llm_model *llm__load_by(const llm__source *src, const llm_model_desc *des
         return NULL;
     }
     if (m->bits_reason) llm__log(&m->log, LLM__LOG_WARNING, "the same-bits promise is off: %s", m->bits_reason);
-    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes)
+    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes && m->from_path && m->gguf.mapping == LLM_MAP)
         llm__log(&m->log, LLM__LOG_WARNING, "the weights take %B and only %B of memory is free: they will be read from storage again and "
                  "again", m->gguf.weight_bytes, m->free_bytes);
     llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer,
@@ -16709,33 +16709,42 @@ static void llm__publish_roofline(llm_ctx *c) {
     s->decode_gb_s = s->decode_ms > 0.0 ? bytes * 1e-6 / s->decode_ms : 0.0;
     s->roofline_pct = s->probe_gb_s > 0.0 ? LLM__MIN(100.0 * s->decode_gb_s / most, 100.0) : 0.0;
 }
+// The weights that are in memory, counted again if pages came. Asking for each page takes 20 ms per GB: there is a thousandth of the time
+// for it, and the other facts do not wait.
+static void llm__look_at_pages(llm_ctx *c, uint64_t major_faults) {
+    const llm_model *m = c->model;
+    const uint64_t begin = llm__now(m);
+    uint64_t resident = 0, k, end;
+    uint32_t i;
+    if (begin < c->watch.next_count || (!c->pages_due && major_faults == c->major_seen)) return;
+    for (i = 0; i < m->gguf.n_shards; i++) {
+        const llm__gguf_shard *s = &m->gguf.shards[i];
+        resident += llm__os_map_resident(&s->map);
+        for (k = 0; k < s->n_maps; k++) resident += llm__os_map_resident(&s->maps[k]);
+    }
+    c->stats.weights_resident_bytes = resident;
+    c->pages_due = false;
+    c->major_seen = major_faults;
+    end = llm__now(m);
+    c->watch.next_count = end + (end - begin) * 1000;
+}
 // The machine's facts are read again four times a second, or less often where reading them is slow: three thousandths of the time at most.
 static void llm__look(llm_ctx *c) {
     const llm_model *m = c->model;
     const uint64_t begin = llm__now(m);
     llm__memory memory;
     llm__heat heat;
-    uint64_t spent, k, periods, throttled;
-    uint32_t i;
+    uint64_t spent, periods, throttled;
     if (begin < c->watch.next_look) return;
     llm__memory_look(&memory);
     llm__facts_memory(&memory, &c->stats);
-    if (llm__cores_throttled(&periods, &throttled) && periods > c->periods)
+    if (llm__cores_throttled(&periods, &throttled) && periods > c->periods && throttled >= c->throttled)      // less: of another group
         c->stats.quota_throttled_pct = 100.0 * (double)(throttled - c->throttled) / (double)(periods - c->periods);
     llm__heat_look(&heat);
     llm__facts_heat(&heat, c->watch.recent >= c->watch.burst, &c->stats);
     spent = llm__now(m) - begin;
-    if (c->pages_due || memory.major_faults != c->major_seen) {            // asking for each page takes 20 ms per GB: only if it changed
-        c->stats.weights_resident_bytes = 0;
-        for (i = 0; i < m->gguf.n_shards; i++) {
-            const llm__gguf_shard *s = &m->gguf.shards[i];
-            c->stats.weights_resident_bytes += llm__os_map_resident(&s->map);
-            for (k = 0; k < s->n_maps; k++) c->stats.weights_resident_bytes += llm__os_map_resident(&s->maps[k]);
-        }
-    }
-    c->pages_due = false;
-    c->major_seen = memory.major_faults;
     c->watch.next_look = begin + spent + LLM__MAX((uint64_t)250000, spent * 300);
+    llm__look_at_pages(c, memory.major_faults);
 }
 // What neither tokens nor time change.
 static void llm__facts_of_ctx(llm_ctx *c) {
@@ -17031,6 +17040,7 @@ static llm_ctx *llm__ctx_make(llm_model *m, const llm_ctx_desc *d, llm_error *e)
     c->model = m;
     c->heap.a = m->heap.a;
     c->heap.plan = m->heap.plan;
+    c->heap.n_bytes = m->heap.n_bytes;                              // of a plan
     c->heap.n_allocs = &c->n_allocs;
     c->work = c->aside = c->heap;
     c->n_allocs = 1;                                                // the context itself
@@ -17234,7 +17244,7 @@ static void llm__first_touch(llm_ctx *c, llm__team *team) {
     llm__touch(&all, team, &c->cancel);
     llm__free(&c->work, all.v);
     c->stats.first_touch_ms = llm__ms_since(m, began);
-    c->watch.next_look = 0;
+    c->watch.next_look = c->watch.next_count = 0;
     c->pages_due = true;
 }
 
