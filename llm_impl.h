@@ -14207,6 +14207,7 @@ static void llm__jinja_reduce(llm__jinja *j, llm__str source) {
         j->at += 2;
         eat_newline = kind != '{' && sign != '+';
     }
+    if (j->depth) { j->skip_at = 0; llm__jinja_unit(j, LLM__JINJA_BAD); }           // an if without its end, and what is broken inside
 }
 
 // Texts that a row renders exactly. Each was compared with Jinja itself on conversations of every shape that the row accepts.

@@ -631,6 +631,12 @@ static void test_strictness(void) {
         LOOP SYSTEM("a\\\nb") TURN "{% endfor %}" PROMPT,                                  // one that joins two lines
         LOOP SYSTEM("a\r\nb") TURN "{% endfor %}" PROMPT,                                   // a line end that Jinja makes a newline
         "{% if tools %}" LOOP TURN "{% endfor %}" PROMPT "{% endif %}",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{{ never closed",                    // Jinja raises: nothing of it is a template
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{{ 'never closed }}{% endif %}",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{# never closed",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}never closed",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{% if x %}{% endif %}",
+        "{% if tools %}{% else %}" LOOP TURN "{% endfor %}" PROMPT,
         "{% if tools %}{% elif x %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,
         "{% if not tools %}{% else %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,
         "{% if tools and x %}{% else %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT
