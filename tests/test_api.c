@@ -2611,6 +2611,7 @@ static void errors_stay(llm_model *m) {
 }
 // Who does not look at what llm_say returns asks llm_next, and learns from it what was wrong.
 static void refused_input(llm_model *m) {
+    const char *const none = "";
     llm_ctx_desc d;
     llm_ctx *c = open_text(m, 0, 0);
     char text[sizeof ((llm_error *)0)->text];
@@ -2621,6 +2622,9 @@ static void refused_input(llm_model *m) {
     CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_ARG);
     CHECK_TEXT(llm_last_error(c)->text, text);
     CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_ARG);
+    CHECK_EQ(llm_say(c, "user", NULL), LLM_BAD_ARG);                      // the last that was refused is the one that is told
+    CHECK_EQ(llm_set_stop(c, &none, 1), LLM_BAD_ARG);
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && strstr(llm_last_error(c)->text, "stop") != NULL);
     CHECK_EQ(llm_set_max_tokens(c, 3), LLM_OK);                           // another call succeeds: forgotten
     CHECK_EQ(llm_last_error(c)->code, LLM_OK);
     llm_close(c);
