@@ -16717,7 +16717,7 @@ static void llm__look_at_pages(llm_ctx *c, uint64_t major_faults) {
     const uint64_t begin = llm__now(m);
     uint64_t resident = 0, k, end;
     uint32_t i;
-    if (begin < c->watch.next_count || (!c->pages_due && major_faults == c->major_seen)) return;
+    if (!c->pages_due && (begin < c->watch.next_count || major_faults == c->major_seen)) return;
     for (i = 0; i < m->gguf.n_shards; i++) {
         const llm__gguf_shard *s = &m->gguf.shards[i];
         resident += llm__os_map_resident(&s->map);
@@ -17039,9 +17039,7 @@ static llm_ctx *llm__ctx_make(llm_model *m, const llm_ctx_desc *d, llm_error *e)
     if (!c) { llm__fail(e, LLM_NO_MEMORY, "no memory for the context (%U bytes)", (uint64_t)sizeof *c); return NULL; }
     llm__atomic_add(&m->refs, 1);
     c->model = m;
-    c->heap.a = m->heap.a;
-    c->heap.plan = m->heap.plan;
-    c->heap.n_bytes = m->heap.n_bytes;                              // of a plan
+    c->heap = m->heap;                                              // with what a plan counts
     c->heap.n_allocs = &c->n_allocs;
     c->work = c->aside = c->heap;
     c->n_allocs = 1;                                                // the context itself
@@ -17245,7 +17243,7 @@ static void llm__first_touch(llm_ctx *c, llm__team *team) {
     llm__touch(&all, team, &c->cancel);
     llm__free(&c->work, all.v);
     c->stats.first_touch_ms = llm__ms_since(m, began);
-    c->watch.next_look = c->watch.next_count = 0;
+    c->watch.next_look = 0;
     c->pages_due = true;
 }
 
