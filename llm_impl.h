@@ -13451,27 +13451,27 @@ typedef struct llm__tok_work {
     bool failed, foreign;                    // no memory; or (foreign) a text that this build cannot cut
 } llm__tok_work;
 
-static void llm__tok_push(llm__tok_work *w, llm__tok_queue *heap, uint64_t key, uint32_t n, llm_token token) {
-    void *p = heap->p;
-    size_t i = heap->n;
-    if (w->failed || !llm__grow(w->h, &p, &heap->cap, heap->n + 1, sizeof(llm__tok_pair))) { w->failed = true; return; }
-    heap->p = (llm__tok_pair *)p;
-    heap->n++;
-    for (; i > 0 && heap->p[(i - 1) / 2].key > key; i = (i - 1) / 2) heap->p[i] = heap->p[(i - 1) / 2];
-    heap->p[i].key = key;
-    heap->p[i].n = n;
-    heap->p[i].token = token;
+static void llm__tok_push(llm__tok_work *w, llm__tok_queue *q, uint64_t key, uint32_t n, llm_token token) {
+    void *p = q->p;
+    size_t i = q->n;
+    if (w->failed || !llm__grow(w->h, &p, &q->cap, q->n + 1, sizeof(llm__tok_pair))) { w->failed = true; return; }
+    q->p = (llm__tok_pair *)p;
+    q->n++;
+    for (; i > 0 && q->p[(i - 1) / 2].key > key; i = (i - 1) / 2) q->p[i] = q->p[(i - 1) / 2];
+    q->p[i].key = key;
+    q->p[i].n = n;
+    q->p[i].token = token;
 }
-static llm__tok_pair llm__tok_pop(llm__tok_queue *heap) {
-    llm__tok_pair top = heap->p[0], last = heap->p[--heap->n];
+static llm__tok_pair llm__tok_pop(llm__tok_queue *q) {
+    llm__tok_pair top = q->p[0], last = q->p[--q->n];
     size_t i = 0, child;
-    while ((child = 2 * i + 1) < heap->n) {
-        if (child + 1 < heap->n && heap->p[child + 1].key < heap->p[child].key) child++;
-        if (heap->p[child].key >= last.key) break;
-        heap->p[i] = heap->p[child];
+    while ((child = 2 * i + 1) < q->n) {
+        if (child + 1 < q->n && q->p[child + 1].key < q->p[child].key) child++;
+        if (q->p[child].key >= last.key) break;
+        q->p[i] = q->p[child];
         i = child;
     }
-    heap->p[i] = last;
+    q->p[i] = last;
     return top;
 }
 static void llm__tok_emit(llm__tok_work *w, llm_token t) {
