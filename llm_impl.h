@@ -12855,13 +12855,15 @@ static llm__str llm__tok_text(const llm__vocab *v, uint32_t t) {
     const uint8_t *p = v->text + v->at[t];
     return llm__str_n((const char *)p + 8, (size_t)llm__le64(p));
 }
+#define LLM__FNV_BASIS 0xcbf29ce484222325u
+#define LLM__FNV_PRIME 0x100000001b3u
+
 // FNV-1a, goes on over a second part.
 static uint64_t llm__tok_hash(uint64_t h, llm__str s) {
     size_t i;
-    for (i = 0; i < s.n; i++) h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3u;
+    for (i = 0; i < s.n; i++) h = (h ^ (uint8_t)s.p[i]) * LLM__FNV_PRIME;
     return h;
 }
-#define LLM__TOK_HASH 0xcbf29ce484222325u
 
 static uint64_t llm__tok_mix(uint64_t h) {
     h ^= h >> 32;
@@ -12877,7 +12879,7 @@ static llm_token llm__tok_find(const llm__vocab *v, llm__str s) {
     uint64_t h;
     uint32_t k;
     if (!v->slots || s.n > v->longest) return -1;
-    h = llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s));
+    h = llm__tok_mix(llm__tok_hash(LLM__FNV_BASIS, s));
     for (k = 0; k < LLM__TOK_REACH; k++) {
         const llm__tok_slot *slot = &v->slots[((uint32_t)h + k) & v->slot_mask];
         if (!slot->token) break;
@@ -12954,7 +12956,7 @@ static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, cons
         llm__str s;
         v->at[first + i] = (uint32_t)(*next - v->text);
         s = llm__gguf_str_next(next);
-        hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s)) : 0;
+        hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__FNV_BASIS, s)) : 0;
         if (hash[i]) v->longest = LLM__MAX(v->longest, (uint32_t)s.n);
         if (!llm__by_merges(v)) llm__vocab_joints(v, s);
         LLM__PREFETCH(&v->slots[(uint32_t)hash[i] & v->slot_mask]);
@@ -13039,8 +13041,8 @@ static void llm__vocab_merge_batch(llm__vocab *v, uint32_t first, uint32_t n, co
         for (a.n = 1; a.n < s.n && s.p[a.n] != ' '; a.n++) { }
         if (a.n >= s.n) a.n = b.n = 0;
         else b = llm__str_n(s.p + a.n + 1, s.n - a.n - 1);
-        hash[i][0] = llm__tok_hash(LLM__TOK_HASH, a);
-        hash[i][1] = llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, b));
+        hash[i][0] = llm__tok_hash(LLM__FNV_BASIS, a);
+        hash[i][1] = llm__tok_mix(llm__tok_hash(LLM__FNV_BASIS, b));
         hash[i][2] = llm__tok_mix(llm__tok_hash(hash[i][0], b));
         hash[i][0] = llm__tok_mix(hash[i][0]);
         for (k = 0; k < 3; k++) LLM__PREFETCH(&v->slots[(uint32_t)hash[i][k] & v->slot_mask]);
@@ -13101,8 +13103,7 @@ static void llm__vocab_bytes(llm__vocab *v) {
 // Takes the next of a list of names separated by spaces; the token it is, -1 if it is none.
 static llm_token llm__vocab_next_name(const llm__vocab *v, const char **names) {
     const char *name = *names;
-    size_t n = 0;
-    while (name[n] && name[n] != ' ') n++;
+    const size_t n = llm__until(name, ' ');
     *names = name + n + (name[n] == ' ');
     return llm__tok_find(v, llm__str_n(name, n));
 }
@@ -13171,7 +13172,8 @@ static const char llm__vocab_ends_all[] =
     "[EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> [e~[ "
     "<" LLM__BAR "end" LLM__LOW "of" LLM__LOW "sentence" LLM__BAR ">";
 
-// Names that end an answer in most vocabularies and are ordinary in a few.
+// Names that part the channels of an answer (gpt-oss): they are shown, or nobody could tell its thoughts from its words. And names that
+// end an answer in most vocabularies and are ordinary in a few.
 static void llm__vocab_exceptions(llm__vocab *v) {
     static const char *const shown[] = { "<|channel|>", "<|message|>", "<|start|>", "<|constrain|>" };
     llm_token end = llm__vocab_named(v, "<|end|>"), s = llm__vocab_named(v, "</s>");
@@ -13319,7 +13321,7 @@ static const llm__pre_print llm__pre_prints[] = {
 };
 static uint64_t llm__pre_hash(const llm__gguf_kv *tokens, uint32_t n) {
     const uint8_t *next = tokens->value;
-    uint64_t h = LLM__TOK_HASH;
+    uint64_t h = LLM__FNV_BASIS;
     uint32_t t;
     for (t = 0; t < n; t++) {
         llm__str s = llm__gguf_str_next(&next);
@@ -13975,7 +13977,7 @@ typedef struct llm__jinja {
 typedef struct llm__jinja_token { char kind; llm__str text; } llm__jinja_token;
 
 static void llm__jinja_unit(llm__jinja *j, unsigned unit) {
-    if (!j->skip_at) j->hash = (j->hash ^ unit) * 0x100000001b3u;
+    if (!j->skip_at) j->hash = (j->hash ^ unit) * LLM__FNV_PRIME;
 }
 // The next character of a string literal's inside, escapes resolved; 512 + c for an escape that is not understood.
 static unsigned llm__jinja_char(llm__str s, size_t *i) {
@@ -14181,7 +14183,7 @@ static void llm__jinja_reduce(llm__jinja *j, llm__str source) {
     memset(j, 0, sizeof *j);
     if (source.n && source.p[source.n - 1] == '\n') source.n--;                     // Jinja drops one newline at the very end
     j->source = source;
-    j->hash = 0xcbf29ce484222325u;
+    j->hash = LLM__FNV_BASIS;
     for (;;) {
         char kind, close, sign = 0;
         size_t inside;
@@ -14286,7 +14288,7 @@ static llm_result llm__chat_by_tokens(llm__chat *out, const llm__gguf *g, llm_er
     size_t best = LLM__COUNT(llm__chat_marks), k;
     const uint8_t *at = NULL;
     uint64_t n = 0, i;
-    llm_result r = llm__gguf_array(g, "tokenizer.ggml.tokens", 8 /* string */, &n, &at, e);
+    llm_result r = llm__gguf_array(g, "tokenizer.ggml.tokens", LLM__GGUF_STRING, &n, &at, e);
     if (r < 0) return r;
     for (i = 0; i < n; i++) {
         llm__str t = llm__gguf_str_next(&at);
@@ -14298,10 +14300,9 @@ static llm_result llm__chat_by_tokens(llm__chat *out, const llm__gguf *g, llm_er
     return llm__ok(e);
 }
 // text: Jinja text or the name of a rendering, which must outlive *out; NULL = the model's template, else its special tokens.
-static llm_result llm__chat_pick(llm__chat *out, const char *text, const llm__gguf *g, const llm__vocab *v, llm_error *e) {
+static llm_result llm__chat_pick(llm__chat *out, const char *text, const llm__gguf *g, llm_error *e) {
     llm__str s = llm__str_of(text);
     llm_result r;
-    (void)v;
     memset(out, 0, sizeof *out);
     if (!text) {
         r = llm__gguf_str(g, "tokenizer.chat_template", &s, e);
@@ -14360,11 +14361,10 @@ static void llm__chat_add(llm__chat_out *o, llm__str s, bool plain) {
     o->p->plain[o->p->n_plain].begin = begin;
     o->p->plain[o->p->n_plain++].end = o->p->text.n;
 }
-// A name that the caller made up must not pass for template text.
+// A text of a row, with what %B, %E and %R in it stand for. A role that the caller made up must not pass for template text.
 static void llm__chat_add_frame(llm__chat_out *o, const char *frame, const llm_message *m) {
     while (*frame) {
-        size_t n = 0;
-        while (frame[n] && frame[n] != '%') n++;
+        const size_t n = llm__until(frame, '%');
         llm__chat_add(o, llm__str_n(frame, n), false);
         frame += n;
         if (!*frame) return;
@@ -15798,8 +15798,8 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 }
 
 // The facts that texts name, and how they are written.
-enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA, LLM__FACT_MHZ, LLM__FACT_HEAT,
-       LLM__FACT_FREE };                     // of the last three 0 is unknown, and no 0 of anything
+enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA, LLM__FACT_SHARE, LLM__FACT_MHZ, LLM__FACT_HEAT,
+       LLM__FACT_FREE };                     // of the last four 0 is unknown, and no 0 of anything
 #define LLM__FACTS(X) \
     X(U32, n_threads) X(U32, n_threads_asked) X(REAL, quota_throttled_pct) X(U32, cpu_share) X(U32, n_threads_resting) \
     X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) \
@@ -15808,8 +15808,7 @@ enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FAC
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(SHARE, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
     X(BYTES, swapped_bytes) X(FREE, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
-    X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, cpu_user_pct) X(REAL, preempted_per_token) \
-    X(U32, burst_mhz) \
+    X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, preempted_per_token) X(U32, burst_mhz) \
     X(MHZ, cpu_mhz) X(MHZ, cpu_mhz_max) X(HEAT, temperature_c) X(TEXT, power_mode)
 
 static const struct llm__fact { const char *name; int kind; size_t at; } llm__facts[] = {
@@ -16634,7 +16633,8 @@ LLM__PUBLIC size_t llm_detokenize(const llm_model *m, const llm_token *tokens, s
     return llm__tok_decode(&m->vocab, tokens, n, flags, buf, cap);
 }
 LLM__PUBLIC llm_token llm_special_token(const llm_model *m, llm_special which) {
-    return m && (int)which >= 0 && (int)which < 8 && m->vocab.status == LLM_OK ? m->vocab.special[which] : LLM_NO_TOKEN;
+    if (!m || (uint32_t)which >= LLM__COUNT(m->vocab.special) || m->vocab.status != LLM_OK) return LLM_NO_TOKEN;
+    return m->vocab.special[which];
 }
 LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) {
     return m && m->vocab.status == LLM_OK && llm__tok_is_eog(&m->vocab, token);
@@ -16656,7 +16656,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
     fp = llm__fp_enter();
     mark = llm__heap_mark(&m->heap);
     memset(&p, 0, sizeof p);
-    if (llm__chat_pick(&chat, jinja, &m->gguf, &m->vocab, err) == LLM_OK
+    if (llm__chat_pick(&chat, jinja, &m->gguf, err) == LLM_OK
         && llm__chat_render(chat, &m->vocab, messages, n, flags, &m->heap, &p, err) == LLM_OK) {
         length = p.text.n;
         if (length && cap) memcpy(buf, p.text.p, LLM__MIN(length, cap));
@@ -16939,7 +16939,7 @@ static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
         c->template_text = llm__copy_text(&c->heap, llm__str_of(asked));
         if (!c->template_text) return llm__fail(e, LLM_NO_MEMORY, "no memory for the chat template");
     }
-    c->chat_result = llm__chat_pick(&c->chat, c->template_text, &c->model->gguf, &c->model->vocab, &reason);
+    c->chat_result = llm__chat_pick(&c->chat, c->template_text, &c->model->gguf, &reason);
     if (c->chat_result == LLM_OK) return LLM_OK;
     if (asked) return llm__fail(e, c->chat_result, "%s", reason.text);
     c->chat_reason = llm__copy_text(&c->heap, llm__str_of(reason.text));
