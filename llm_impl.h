@@ -16668,18 +16668,16 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
     return length;
 }
 #else
+#define LLM__CHAT_LEFT_OUT "chat templates were left out of this build (LLM_NO_CHAT)"
 LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
                                    char *buf, size_t cap, llm_error *err) {
     (void)m; (void)jinja; (void)messages; (void)n; (void)flags; (void)buf; (void)cap;
-    llm__fail(err, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    llm__fail(err, LLM_UNSUPPORTED, LLM__CHAT_LEFT_OUT);
     return LLM_FAILED;
 }
 #endif
 
-// ---- context: calls ----
-
-// One caller at a time; the host's floating-point environment is put aside for the length of the call (N0).
-typedef struct llm__call { llm__fpenv fp; } llm__call;
+// ---- context: what it tells ----
 
 // The pool counts in 32 bits and for all contexts; here the differences add up.
 static void llm__publish_waits(llm_ctx *c) {
@@ -16855,6 +16853,11 @@ LLM__PUBLIC size_t llm_report(const llm_ctx *ctx, char *buf, size_t cap) {
     return t.n;
 }
 
+// ---- context: calls ----
+
+// One caller at a time; the host's floating-point environment is put aside for the length of the call (N0).
+typedef struct llm__call { llm__fpenv fp; } llm__call;
+
 static bool llm__enter(llm_ctx *c, llm__call *call) {
     if (llm__atomic_exchange(&c->busy, 1)) return false;
     call->fp = llm__fp_enter();
@@ -16946,8 +16949,8 @@ static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
     return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
 #else
     c->chat_result = LLM_UNSUPPORTED;
-    c->chat_reason = llm__copy_text(&c->heap, llm__str_of("chat templates were left out of this build (LLM_NO_CHAT)"));
-    if (asked) return llm__fail(e, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    c->chat_reason = llm__copy_text(&c->heap, llm__str_of(LLM__CHAT_LEFT_OUT));
+    if (asked) return llm__fail(e, LLM_UNSUPPORTED, LLM__CHAT_LEFT_OUT);
     return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
 #endif
 }
@@ -17253,6 +17256,10 @@ static uint64_t llm__worked_us(const llm_ctx *c, uint64_t start) {
     return us - LLM__MIN(us, c->share.rested_us);
 }
 
+static llm_result llm__check_file(llm_ctx *c) {
+    if (!llm__gguf_changed(&c->model->gguf)) return LLM_OK;
+    return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+}
 // Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
 // n_want 1 means the context's own. whole: these tokens are all of an input, not a part of one whose caller tells the progress callback and
 // whose last token, alone, is still prefill. All or nothing.
@@ -17265,10 +17272,10 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     uint64_t start = 0;
     llm__team team;
     llm__eval ev = LLM__ZERO;
-    llm_result r = LLM_OK;
+    llm_result r;
     if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);
-    if (llm__gguf_changed(&m->gguf))
-        return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+    r = llm__check_file(c);
+    if (r != LLM_OK) return r;
     if (!llm__tokens_add(&c->heap, &c->past, tokens, n)) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for %U tokens", (uint64_t)n);
     r = llm__state_scratch(s, &c->error);
     if (r == LLM_OK) {
@@ -17485,7 +17492,7 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
 #else
 static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, bool ask, size_t *content_end) {
     (void)t; (void)n_notes; (void)ask; (void)content_end;
-    return llm__fail(&c->error, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    return llm__fail(&c->error, LLM_UNSUPPORTED, LLM__CHAT_LEFT_OUT);
 }
 #endif
 
@@ -17739,9 +17746,8 @@ static llm_result llm__probe_ctx(llm_ctx *c, uint32_t max_ms, double *gb_s) {
     llm_model *m = c->model;
     llm__team team;
     llm__probe p = LLM__ZERO;
-    llm_result r;
-    if (llm__gguf_changed(&m->gguf))
-        return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+    llm_result r = llm__check_file(c);
+    if (r != LLM_OK) return r;
     team = llm__team_take(m->pool);
     p.run.team = &team; p.run.k = &m->kernels; p.run.cancel = &c->cancel;
     p.clock = &m->clock;
