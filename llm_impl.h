@@ -13873,6 +13873,7 @@ enum {
 
 // What stands before and after each message. %B: text of BOS, %E: of EOS, %R: the role's name.
 typedef struct llm__form {
+    int         id;                  // its place in llm__forms
     const char *name;                // in llm_ctx_desc.chat_template; "" = only ever recognised
     unsigned    flags;
     const char *begin, *system[2], *user[2], *assistant[2];
@@ -13894,62 +13895,72 @@ enum {
                           { LLM__IM("assistant"), "<|im_end|>\n" }, LLM__IM("assistant"), ""
 
 static const llm__form llm__forms[LLM__FORM_COUNT] = {
-    { "chatml", LLM__FORM_ANY_ROLE, "", LLM__CHATML_TURNS },
-    { "", LLM__FORM_ANY_ROLE, "%B", LLM__CHATML_TURNS },
-    { "", 0, "", LLM__CHATML_TURNS },
-    { "", LLM__FORM_THINK, "", LLM__CHATML_TURNS },
-    { "", LLM__FORM_DROP_EMPTY_FIRST, "%B", LLM__CHATML_TURNS },
-    { "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" },
+    { LLM__FORM_CHATML, "chatml", LLM__FORM_ANY_ROLE, "", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_BOS, "", LLM__FORM_ANY_ROLE, "%B", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_QWEN2, "", 0, "", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_QWEN3, "", LLM__FORM_THINK, "", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_LFM2, "", LLM__FORM_DROP_EMPTY_FIRST, "%B", LLM__CHATML_TURNS },
+    { LLM__FORM_PHI4, "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" },
       { "<|im_start|>user<|im_sep|>", "<|im_end|><|im_start|>assistant<|im_sep|>" }, { "", "<|im_end|>" }, "", "" },
-    { "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" }, { "<|im_start|>user<|im_sep|>", "<|im_end|>" },
+    { LLM__FORM_PHI4_GEN, "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" }, { "<|im_start|>user<|im_sep|>", "<|im_end|>" },
       { "<|im_start|>assistant<|im_sep|>", "<|im_end|>" }, "<|im_start|>assistant<|im_sep|>", "" },
-    { "", LLM__FORM_ANY_ROLE, "", { "<|system|>", "<|end|>" }, { "<|%R|>", "<|end|>" }, { "<|assistant|>", "<|end|>" },
+    { LLM__FORM_PHI4_MINI, "", LLM__FORM_ANY_ROLE, "", { "<|system|>", "<|end|>" }, { "<|%R|>", "<|end|>" }, { "<|assistant|>", "<|end|>" },
       "<|assistant|>", "%E" },
 
-    { "llama2", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_FOLDED | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT, "",
+    { LLM__FORM_LLAMA2, "llama2",
+      LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_FOLDED | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT, "",
       { "<<SYS>>\n", "\n<</SYS>>\n\n" }, { "%B[INST] ", " [/INST]" }, { " ", " %E" }, "", "" },
 
 #define LLM__TRIM_ALL (LLM__FORM_TRIM_SYSTEM | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT)
 #define LLM__LLAMA3_TURNS { LLM__HDR("%R"), "<|eot_id|>" }, { LLM__HDR("assistant"), "<|eot_id|>" }, LLM__HDR("assistant"), ""
-    { "llama3", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
-    { "", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE | LLM__FORM_ANSWER_ALWAYS, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
+    { LLM__FORM_LLAMA3, "llama3", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
+    { LLM__FORM_LLAMA3_ALWAYS, "", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE | LLM__FORM_ANSWER_ALWAYS, "%B",
+      { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
     // The date is the template's own default: a library without a calendar has no better one.
-    { "", LLM__TRIM_ALL | LLM__FORM_SYSTEM_FIRST | LLM__FORM_SYSTEM_ALWAYS, "%B",
+    { LLM__FORM_LLAMA31, "", LLM__TRIM_ALL | LLM__FORM_SYSTEM_FIRST | LLM__FORM_SYSTEM_ALWAYS, "%B",
       { LLM__HDR("system") "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n", "<|eot_id|>" }, LLM__LLAMA3_TURNS },
 
 #define LLM__GEMMA_TURNS { "<start_of_turn>user\n", "<end_of_turn>\n" }, { "<start_of_turn>model\n", "<end_of_turn>\n" }, \
                          "<start_of_turn>model\n", ""
 #define LLM__GEMMA_FLAGS (LLM__FORM_ALTERNATE | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT)
-    { "gemma", LLM__GEMMA_FLAGS | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, LLM__GEMMA_TURNS },
-    { "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, LLM__GEMMA_TURNS },
-    { "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "", { "", "" }, LLM__GEMMA_TURNS },
+    { LLM__FORM_GEMMA, "gemma", LLM__GEMMA_FLAGS | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, LLM__GEMMA_TURNS },
+    { LLM__FORM_GEMMA2, "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, LLM__GEMMA_TURNS },
+    { LLM__FORM_GEMMA1, "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "", { "", "" }, LLM__GEMMA_TURNS },
 
     // By name: the spacing of 7B v0.3, but with the system message where it stays put while the conversation grows.
-    { "mistral", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_ASSISTANT, "%B",
+    { LLM__FORM_MISTRAL, "mistral", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_ASSISTANT, "%B",
       { "", "\n\n" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E " }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, { " [INST] ", " [/INST]" }, { " ", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST | LLM__FORM_TRIM_ASSISTANT, "%B",
+    { LLM__FORM_MISTRAL_V01, "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B",
+      { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E " }, "", "" },
+    { LLM__FORM_MISTRAL_V02, "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B",
+      { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_V1, "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST, "%B",
+      { "", "\n\n" }, { " [INST] ", " [/INST]" }, { " ", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_V3, "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST | LLM__FORM_TRIM_ASSISTANT, "%B",
       { "", "\n\n" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST, "%B", { "", "\n\n" }, { "[INST]", "[/INST]" }, { "", "%E" }, "", "" },
-    { "", 0, "%B", { "[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_NEMO, "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST, "%B",
+      { "", "\n\n" }, { "[INST]", "[/INST]" }, { "", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_V7, "", 0, "%B", { "[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
 
 #define LLM__PHI3_TURNS { "<|system|>\n", "<|end|>\n" }, { "<|user|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" }, \
                         "<|assistant|>\n", "%E"
-    { "phi3", 0, "", LLM__PHI3_TURNS },
-    { "", LLM__FORM_DROP_EMPTY, "", LLM__PHI3_TURNS },
-    { "", LLM__FORM_ANY_ROLE, "%B", { "<|system|>\n", "<|end|>\n" }, { "<|%R|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" },
-      "<|assistant|>\n", "%E" },
+    { LLM__FORM_PHI3, "phi3", 0, "", LLM__PHI3_TURNS },
+    { LLM__FORM_PHI35, "", LLM__FORM_DROP_EMPTY, "", LLM__PHI3_TURNS },
+    { LLM__FORM_PHI3_SMALL, "", LLM__FORM_ANY_ROLE, "%B",
+      { "<|system|>\n", "<|end|>\n" }, { "<|%R|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" }, "<|assistant|>\n", "%E" },
     // These two pass over a system message in silence; refusing it is kinder.
-    { "", LLM__FORM_SYSTEM_NEVER, "", { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
-    { "", LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
+    { LLM__FORM_PHI3_OLD, "", LLM__FORM_SYSTEM_NEVER, "",
+      { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
+    { LLM__FORM_PHI3_OLD_BOS, "", LLM__FORM_SYSTEM_NEVER, "%B",
+      { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
 
-    { "zephyr", 0, "", { "<|system|>\n", "%E\n" }, { "<|user|>\n", "%E\n" }, { "<|assistant|>\n", "%E\n" }, "<|assistant|>\n", "" },
-    { "", 0, "", { "<|system|>\n", "%E" }, { "<|user|>\n", "%E" }, { "<|assistant|>\n", "%E" }, "<|assistant|>", "" },
+    { LLM__FORM_ZEPHYR, "zephyr", 0, "",
+      { "<|system|>\n", "%E\n" }, { "<|user|>\n", "%E\n" }, { "<|assistant|>\n", "%E\n" }, "<|assistant|>\n", "" },
+    { LLM__FORM_ZEPHYR_TIGHT, "", 0, "",
+      { "<|system|>\n", "%E" }, { "<|user|>\n", "%E" }, { "<|assistant|>\n", "%E" }, "<|assistant|>", "" },
 
     // For models that were never taught turns. "\nUser:" makes a good stop string.
-    { "plain", LLM__TRIM_ALL, "", { "", "\n\n" }, { "User: ", "\n" }, { "Assistant: ", "\n" }, "Assistant:", "" }
+    { LLM__FORM_PLAIN, "plain", LLM__TRIM_ALL, "", { "", "\n\n" }, { "User: ", "\n" }, { "Assistant: ", "\n" }, "Assistant:", "" }
 };
 #define LLM__FORM_NAMES "chatml, llama2, llama3, gemma, mistral, phi3, zephyr, plain"
 

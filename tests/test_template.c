@@ -697,6 +697,7 @@ static void test_names(void) {
     llm_error e;
     llm__chat chat;
     SECTION("names");
+    for (i = 0; i < LLM__COUNT(llm__forms); i++) CHECK_EQ(llm__forms[i].id, i);            // a row stands where its name says
     for (i = 0; i < LLM__COUNT(names); i++) {
         char *got;
         CHECK(llm__chat_pick(&chat, names[i], NULL, &e) == LLM_OK && e.code == LLM_OK);
