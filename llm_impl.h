@@ -15217,23 +15217,23 @@ static LLM__NOINLINE uint32_t llm__type_histogram(const llm__gguf *g, llm_type_u
 // Decode reads every weight once and computes on it while it waits, so nothing can decode faster than this machine reads. The bytes are
 // those that a token touches, where they lie, in the order of the file; the threads are those that compute; only the arithmetic is gone.
 
-typedef struct llm__piece { const uint8_t *p; uint64_t n; } llm__piece;
-typedef struct llm__pieces {           // sticky: after the first failure nothing more is added
+typedef struct llm__range { const uint8_t *p; uint64_t n; } llm__range;
+typedef struct llm__ranges {           // sticky: after the first failure nothing more is added
     const llm__heap *heap;
-    llm__piece *v;
+    llm__range *v;
     size_t n, cap;
     uint64_t bytes;                    // of all
     bool failed;
-} llm__pieces;
+} llm__ranges;
 
-#define LLM__PIECE 32768u              // bytes of one stream at a time: small against a tensor, large against a fork-join's end
+#define LLM__RANGE 32768u              // bytes of one stream at a time: small against a tensor, large against a fork-join's end
 
-static void llm__pieces_add(llm__pieces *l, const uint8_t *p, uint64_t n, uint64_t most) {
+static void llm__ranges_add(llm__ranges *l, const uint8_t *p, uint64_t n, uint64_t most) {
     while (n && !l->failed) {
         const uint64_t take = LLM__MIN(n, most);
         void *v = l->v;
         if (!llm__grow(l->heap, &v, &l->cap, l->n + 1, sizeof *l->v)) { l->failed = true; return; }
-        l->v = (llm__piece *)v;
+        l->v = (llm__range *)v;
         l->v[l->n].p = p;
         l->v[l->n++].n = take;
         l->bytes += take;
@@ -15241,17 +15241,17 @@ static void llm__pieces_add(llm__pieces *l, const uint8_t *p, uint64_t n, uint64
         n -= take;
     }
 }
-static void llm__pieces_add_matrix(llm__pieces *l, const llm__mat *m) {
-    if (m->type != LLM__TYPE_NONE) llm__pieces_add(l, m->data, (uint64_t)m->rows * m->row_bytes, UINT64_MAX);
+static void llm__ranges_add_matrix(llm__ranges *l, const llm__mat *m) {
+    if (m->type != LLM__TYPE_NONE) llm__ranges_add(l, m->data, (uint64_t)m->rows * m->row_bytes, UINT64_MAX);
 }
 // By address, which is their order in the file. They come nearly sorted, and a file chooses how nearly: Shell's sort, with the steps of
 // Gonnet and Baeza-Yates.
-static void llm__pieces_sort(llm__pieces *l) {
+static void llm__ranges_sort(llm__ranges *l) {
     size_t step, i, j;
     for (step = l->n; step > 1; ) {
         step = step > 2 ? step * 5 / 11 : 1;
         for (i = step; i < l->n; i++) {
-            const llm__piece x = l->v[i];
+            const llm__range x = l->v[i];
             for (j = i; j >= step && (uintptr_t)l->v[j - step].p > (uintptr_t)x.p; j -= step) l->v[j] = l->v[j - step];
             l->v[j] = x;
         }
@@ -15259,47 +15259,47 @@ static void llm__pieces_sort(llm__pieces *l) {
 }
 
 // Every matrix that decoding reads, as llm__net.bytes_per_token counts them. Which experts a token picks does not matter here.
-static void llm__weights_of_token(const llm__net *net, llm__pieces *l) {
+static void llm__weights_of_token(const llm__net *net, llm__ranges *l) {
     uint32_t i;
-    llm__pieces_add(l, net->embd.data, net->embd.row_bytes, UINT64_MAX);
-    llm__pieces_add_matrix(l, &net->output);
+    llm__ranges_add(l, net->embd.data, net->embd.row_bytes, UINT64_MAX);
+    llm__ranges_add_matrix(l, &net->output);
     for (i = 0; i < net->n_layer; i++) {
         const llm__layer *L = &net->layers[i];
-        llm__pieces_add_matrix(l, &L->wq);
-        llm__pieces_add_matrix(l, &L->wk);
-        llm__pieces_add_matrix(l, &L->wv);
-        llm__pieces_add_matrix(l, &L->wo);
+        llm__ranges_add_matrix(l, &L->wq);
+        llm__ranges_add_matrix(l, &L->wk);
+        llm__ranges_add_matrix(l, &L->wv);
+        llm__ranges_add_matrix(l, &L->wo);
         if (net->n_expert) {
-            llm__pieces_add_matrix(l, &L->router);
-            llm__pieces_add(l, L->gate.data, (uint64_t)L->gate_step * net->n_expert_used, UINT64_MAX);
-            llm__pieces_add(l, L->up.data, (uint64_t)L->up_step * net->n_expert_used, UINT64_MAX);
-            llm__pieces_add(l, L->down.data, (uint64_t)L->down_step * net->n_expert_used, UINT64_MAX);
+            llm__ranges_add_matrix(l, &L->router);
+            llm__ranges_add(l, L->gate.data, (uint64_t)L->gate_step * net->n_expert_used, UINT64_MAX);
+            llm__ranges_add(l, L->up.data, (uint64_t)L->up_step * net->n_expert_used, UINT64_MAX);
+            llm__ranges_add(l, L->down.data, (uint64_t)L->down_step * net->n_expert_used, UINT64_MAX);
         } else {
-            llm__pieces_add_matrix(l, &L->gate);
-            llm__pieces_add_matrix(l, &L->up);
-            llm__pieces_add_matrix(l, &L->down);
+            llm__ranges_add_matrix(l, &L->gate);
+            llm__ranges_add_matrix(l, &L->up);
+            llm__ranges_add_matrix(l, &L->down);
         }
     }
 }
 
 // Keys and values of positions first .. end-1 of one page, in every layer of its group.
-static void llm__kv_of_page(const llm__state *s, uint32_t group, size_t page, uint32_t first, uint32_t end, llm__pieces *l) {
+static void llm__kv_of_page(const llm__state *s, uint32_t group, size_t page, uint32_t first, uint32_t end, llm__ranges *l) {
     const llm__kv_group *g = &s->kv.groups[group];
     const uint8_t *p = g->pages[page];
     uint32_t i, h;
-    if (first == 0 && end == LLM__PAGE) { llm__pieces_add(l, p, g->page_bytes, LLM__PIECE); return; }
+    if (first == 0 && end == LLM__PAGE) { llm__ranges_add(l, p, g->page_bytes, LLM__RANGE); return; }
     for (i = 0; i < s->net->n_layer; i++) {
         const llm__kv_layer *kv = &s->kv_layers[i];
         if (kv->group != group) continue;
         for (h = 0; h < kv->n_heads; h++) {
-            llm__pieces_add(l, p + kv->k_at + ((uint64_t)h * LLM__PAGE + first) * kv->k_bytes, (end - first) * kv->k_bytes, LLM__PIECE);
-            llm__pieces_add(l, p + kv->v_at + ((uint64_t)h * LLM__PAGE + first) * kv->v_bytes, (end - first) * kv->v_bytes, LLM__PIECE);
+            llm__ranges_add(l, p + kv->k_at + ((uint64_t)h * LLM__PAGE + first) * kv->k_bytes, (end - first) * kv->k_bytes, LLM__RANGE);
+            llm__ranges_add(l, p + kv->v_at + ((uint64_t)h * LLM__PAGE + first) * kv->v_bytes, (end - first) * kv->v_bytes, LLM__RANGE);
         }
     }
 }
 // What the last of the n positions in the cache reads there. A rewind may end where its window begins in a page that has been given back,
 // because the next position, which begins one later, needs it no more.
-static void llm__kv_of_token(const llm__state *s, size_t n, llm__pieces *l) {
+static void llm__kv_of_token(const llm__state *s, size_t n, llm__ranges *l) {
     uint32_t i;
     for (i = 0; i < LLM__KV_GROUPS && n; i++) {
         const llm__kv_group *g = &s->kv.groups[i];
@@ -15310,14 +15310,14 @@ static void llm__kv_of_token(const llm__state *s, size_t n, llm__pieces *l) {
                             (uint32_t)LLM__MIN(n - page * LLM__PAGE, (size_t)LLM__PAGE), l);
     }
 }
-static llm_result llm__bytes_of_token(const llm__state *s, size_t n, llm__pieces *all, llm_error *e) {
-    llm__pieces weights = LLM__ZERO;
+static llm_result llm__bytes_of_token(const llm__state *s, size_t n, llm__ranges *all, llm_error *e) {
+    llm__ranges weights = LLM__ZERO;
     size_t i;
     memset(all, 0, sizeof *all);
     weights.heap = all->heap = s->heap;
     llm__weights_of_token(s->net, &weights);
-    llm__pieces_sort(&weights);
-    for (i = 0; i < weights.n; i++) llm__pieces_add(all, weights.v[i].p, weights.v[i].n, LLM__PIECE);
+    llm__ranges_sort(&weights);
+    for (i = 0; i < weights.n; i++) llm__ranges_add(all, weights.v[i].p, weights.v[i].n, LLM__RANGE);
     llm__kv_of_token(s, n, all);
     llm__free(s->heap, weights.v);
     if (!weights.failed && !all->failed) return LLM_OK;
@@ -15325,24 +15325,24 @@ static llm_result llm__bytes_of_token(const llm__state *s, size_t n, llm__pieces
     return llm__fail(e, LLM_NO_MEMORY, "no memory for the list of what one token reads");
 }
 
-typedef struct llm__probe_job { const llm__run *run; const llm__pieces *all; uint32_t n_streams; llm__chunks chunks; } llm__probe_job;
+typedef struct llm__probe_job { const llm__run *run; const llm__ranges *all; uint32_t n_streams; llm__chunks chunks; } llm__probe_job;
 
 // n bytes at each of n_streams places, in steps of four cache lines that the streams share evenly.
-static void llm__read_streams(const llm__vectors *v, const llm__piece *const *from, uint32_t n_streams, size_t n) {
+static void llm__read_streams(const llm__vectors *v, const llm__range *const *from, uint32_t n_streams, size_t n) {
     const uint32_t lines = 4 / n_streams;
     const uint8_t *at[4];
     uint32_t i;
     for (i = 0; i < 4; i++) at[i] = from[i / lines]->p + i % lines * 64;
     v->sweep(at, lines * 64, n / (lines * 64));
 }
-// What a piece has beyond its first `from` bytes: less than four lines, or the part that is longer than its neighbours'.
-static void llm__read_rest(const llm__vectors *v, const llm__piece *piece, size_t from) {
+// What a range has beyond its first `from` bytes: less than four lines, or the part that is longer than its neighbours'.
+static void llm__read_rest(const llm__vectors *v, const llm__range *range, size_t from) {
     uint8_t last[64];
     const uint8_t *at[4];
-    llm__piece rest;
-    const llm__piece *one = &rest;
-    rest.p = piece->p + from;
-    rest.n = piece->n - from;
+    llm__range rest;
+    const llm__range *one = &rest;
+    rest.p = range->p + from;
+    rest.n = range->n - from;
     llm__read_streams(v, &one, 1, (size_t)rest.n);
     for (from = (size_t)rest.n & ~(size_t)255; from < rest.n; from += 64) {
         const size_t n = LLM__MIN((size_t)rest.n - from, sizeof last);
@@ -15361,9 +15361,9 @@ static void llm__probe_work(void *arg, uint32_t worker) {
     const llm__vectors *v = &job->run->k->v;
     uint32_t begin, end, i, k, apart;
     while (llm__chunks_take(&job->chunks, worker, &begin, &end) && !llm__run_cancelled(job->run)) {
-        apart = (end - begin) / job->n_streams;                     // the streams of a chunk are this many pieces away from each other
+        apart = (end - begin) / job->n_streams;                     // the streams of a chunk are this many ranges away from each other
         for (i = 0; i < apart && !llm__run_cancelled(job->run); i++) {
-            const llm__piece *from[4];
+            const llm__range *from[4];
             size_t common = SIZE_MAX;
             for (k = 0; k < job->n_streams; k++) {
                 from[k] = &job->all->v[begin + k * apart + i];
@@ -15386,7 +15386,7 @@ typedef struct llm__probe {
 
 // One pass of a small model is shorter than a clock can tell: there are as many as fill a millisecond, or 10 GB, which no machine reads
 // in less than a clock's tick.
-static bool llm__probe_pass(llm__probe *p, const llm__pieces *all) {
+static bool llm__probe_pass(llm__probe *p, const llm__ranges *all) {
     const uint64_t began = llm__now_us(p->clock);
     uint64_t took = 0, bytes = 0;
     llm__probe_job job;
@@ -15403,7 +15403,7 @@ static bool llm__probe_pass(llm__probe *p, const llm__pieces *all) {
 // Reads what the last of the n positions in the cache reads, until max_us are over, once at least.
 static llm_result llm__probe_run(llm__probe *p, const llm__state *s, size_t n, uint64_t max_us, llm_error *e) {
     const uint64_t began = llm__now_us(p->clock);
-    llm__pieces all;
+    llm__ranges all;
     bool ticks;
     llm_result r = llm__bytes_of_token(s, n, &all, e);
     if (r != LLM_OK) return r;
@@ -15420,25 +15420,25 @@ static llm_result llm__probe_run(llm__probe *p, const llm__state *s, size_t n, u
 #define LLM__TOUCH_BYTES  4096u        // the smallest page of any system here
 #define LLM__TOUCH_BLOCK  (64u << 20)  // between two looks at the cancel flag by the caller
 
-typedef struct llm__touch_job { const llm__piece *piece; llm__chunks chunks; llm__atomic32 *cancel, seen; } llm__touch_job;
+typedef struct llm__touch_job { const llm__range *range; llm__chunks chunks; llm__atomic32 *cancel, seen; } llm__touch_job;
 
 static void llm__touch_work(void *arg, uint32_t worker) {
     llm__touch_job *job = (llm__touch_job *)arg;
     uint32_t begin, end, sum = 0;
     while (llm__chunks_take(&job->chunks, worker, &begin, &end) && !llm__atomic_load(job->cancel)) {
-        const volatile uint8_t *p = job->piece->p + (uint64_t)begin * LLM__TOUCH_BYTES;
-        const volatile uint8_t *last = job->piece->p + LLM__MIN((uint64_t)end * LLM__TOUCH_BYTES, job->piece->n);
+        const volatile uint8_t *p = job->range->p + (uint64_t)begin * LLM__TOUCH_BYTES;
+        const volatile uint8_t *last = job->range->p + LLM__MIN((uint64_t)end * LLM__TOUCH_BYTES, job->range->n);
         for (; p < last; p += LLM__TOUCH_BYTES) sum += *p;
     }
     llm__atomic_add(&job->seen, sum);
 }
-static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *cancel) {
+static void llm__touch(const llm__ranges *all, llm__team *team, llm__atomic32 *cancel) {
     llm__touch_job job = LLM__ZERO;
     size_t i;
     job.cancel = cancel;
     for (i = 0; i < all->n && !llm__atomic_load(cancel); i++) {
-        llm__piece rest = all->v[i];
-        job.piece = &rest;
+        llm__range rest = all->v[i];
+        job.range = &rest;
         while (rest.n && !llm__atomic_load(cancel)) {
             const uint64_t n = LLM__MIN(rest.n, (uint64_t)LLM__TOUCH_BLOCK), left = rest.n - n;
             rest.n = n;
@@ -15968,7 +15968,7 @@ static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint
                               const llm_clock *clock) {
     const size_t bytes = (size_t)LLM__MIN((uint64_t)64 << 20, room / 4);      // beyond the caches, within what is free
     llm__atomic32 cancel = LLM__ZERO;
-    llm__pieces all = LLM__ZERO;
+    llm__ranges all = LLM__ZERO;
     llm__probe p = LLM__ZERO;
     llm__pool *pool = NULL;
     llm__team team;
@@ -15977,7 +15977,7 @@ static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint
     if (!memory || llm__pool_new(&pool, heap, n_threads, parallel, NULL) != LLM_OK) { llm__free(heap, memory); return 0.0; }
     memset(memory, 1, bytes);
     all.heap = heap;
-    llm__pieces_add(&all, memory, bytes, LLM__PIECE);
+    llm__ranges_add(&all, memory, bytes, LLM__RANGE);
     team = llm__team_take(pool);
     p.run.k = k; p.run.team = &team; p.run.cancel = &cancel;
     p.clock = clock;
@@ -17246,14 +17246,14 @@ static llm_result llm__fail_full(llm_ctx *c, uint64_t needed) {
 // take anyway, and tells it apart. Not where the weights do not fit: there the last pages would push out the first.
 static void llm__first_touch(llm_ctx *c, llm__team *team) {
     llm_model *m = c->model;
-    llm__pieces all = LLM__ZERO;
+    llm__ranges all = LLM__ZERO;
     uint64_t began;
     if (llm__atomic_exchange(&m->touched, 1) || m->gguf.mapping != LLM_MAP || !m->from_path) return;
     if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes) return;
     began = llm__now(m);
     all.heap = &c->work;
     llm__weights_of_token(&m->net, &all);
-    llm__pieces_sort(&all);
+    llm__ranges_sort(&all);
     llm__touch(&all, team, &c->cancel);
     llm__free(&c->work, all.v);
     c->stats.first_touch_ms = llm__ms_since(m, began);
