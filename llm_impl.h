@@ -15241,9 +15241,6 @@ static void llm__ranges_add(llm__ranges *l, const uint8_t *p, uint64_t n, uint64
         n -= take;
     }
 }
-static void llm__ranges_add_matrix(llm__ranges *l, const llm__mat *m) {
-    if (m->type != LLM__TYPE_NONE) llm__ranges_add(l, m->data, (uint64_t)m->rows * m->row_bytes, UINT64_MAX);
-}
 // By address, which is their order in the file. They come nearly sorted, and a file chooses how nearly: Shell's sort, with the steps of
 // Gonnet and Baeza-Yates.
 static void llm__ranges_sort(llm__ranges *l) {
@@ -15258,28 +15255,27 @@ static void llm__ranges_sort(llm__ranges *l) {
     }
 }
 
-// Every matrix that decoding reads, as llm__net.bytes_per_token counts them. Which experts a token picks does not matter here.
-static void llm__weights_of_token(const llm__net *net, llm__ranges *l) {
-    uint32_t i;
-    llm__ranges_add(l, net->embd.data, net->embd.row_bytes, UINT64_MAX);
-    llm__ranges_add_matrix(l, &net->output);
+// Every matrix that decoding one token reads, and how many experts of it. Which ones a token picks does not matter here.
+typedef void (*llm__mat_fn)(void *user, const llm__mat *m, uint32_t n_experts);
+static void llm__each_matrix(const llm__net *net, llm__mat_fn fn, void *user) {
+    uint32_t i, k;
+    fn(user, &net->output, 1);
     for (i = 0; i < net->n_layer; i++) {
-        const llm__layer *L = &net->layers[i];
-        llm__ranges_add_matrix(l, &L->wq);
-        llm__ranges_add_matrix(l, &L->wk);
-        llm__ranges_add_matrix(l, &L->wv);
-        llm__ranges_add_matrix(l, &L->wo);
-        if (net->n_expert) {
-            llm__ranges_add_matrix(l, &L->router);
-            llm__ranges_add(l, L->gate.data, (uint64_t)L->gate_step * net->n_expert_used, UINT64_MAX);
-            llm__ranges_add(l, L->up.data, (uint64_t)L->up_step * net->n_expert_used, UINT64_MAX);
-            llm__ranges_add(l, L->down.data, (uint64_t)L->down_step * net->n_expert_used, UINT64_MAX);
-        } else {
-            llm__ranges_add_matrix(l, &L->gate);
-            llm__ranges_add_matrix(l, &L->up);
-            llm__ranges_add_matrix(l, &L->down);
-        }
+        const llm__layer *l = &net->layers[i];
+        const llm__mat *m[8];
+        m[0] = &l->wq; m[1] = &l->wk; m[2] = &l->wv; m[3] = &l->wo;
+        m[4] = &l->router; m[5] = &l->gate; m[6] = &l->up; m[7] = &l->down;
+        for (k = 0; k < 8; k++)
+            if (m[k]->type != LLM__TYPE_NONE) fn(user, m[k], k > 4 && net->n_expert ? net->n_expert_used : 1u);
     }
+}
+static void llm__ranges_add_matrix(void *ranges, const llm__mat *m, uint32_t n_experts) {
+    llm__ranges_add((llm__ranges *)ranges, m->data, (uint64_t)m->rows * m->row_bytes * n_experts, UINT64_MAX);
+}
+// With the row of the embedding: as llm__net.bytes_per_token counts them.
+static void llm__weights_of_token(const llm__net *net, llm__ranges *l) {
+    llm__ranges_add(l, net->embd.data, net->embd.row_bytes, UINT64_MAX);
+    llm__each_matrix(net, llm__ranges_add_matrix, l);
 }
 
 // Keys and values of positions first .. end-1 of one page, in every layer of its group.
@@ -15893,34 +15889,22 @@ static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t
 //------------------------------------------------------------------------------------------------------------------------------
 // >>plan     What a model and one context would take, from the directory alone; and the report, one screen of facts and findings.
 
-// What one decoded token reads; scalar, n_scalar: the bytes and the matrices on scalar kernels.
-typedef struct llm__reads { double weights, bytes, scalar; uint32_t n_scalar; } llm__reads;
+// What one decoded token reads by the kernels k; scalar, n_scalar: the bytes and the matrices on scalar ones.
+typedef struct llm__reads { const llm__kernels *k; double weights, bytes, scalar; uint32_t n_scalar; } llm__reads;
 
-static void llm__reads_add(llm__reads *r, const llm__mat *m, double times, const llm__kernels *k) {
-    const double bytes = (double)m->rows * (double)m->row_bytes * times;
-    if (m->type == LLM__TYPE_NONE) return;
-    r->weights += (double)m->rows * (double)m->cols * times;
+static void llm__reads_add(void *reads, const llm__mat *m, uint32_t n_experts) {
+    llm__reads *r = (llm__reads *)reads;
+    const double rows = (double)m->rows * n_experts, bytes = rows * (double)m->row_bytes;
+    r->weights += rows * (double)m->cols;
     r->bytes += bytes;
-    if (k->accelerated[m->type]) return;
+    if (r->k->accelerated[m->type]) return;
     r->scalar += bytes;
     r->n_scalar++;
 }
 static llm__reads llm__reads_of(const llm__net *net, const llm__kernels *k) {
-    const double experts = net->n_expert ? (double)net->n_expert_used : 1.0;
     llm__reads r = LLM__ZERO;
-    uint32_t i;
-    llm__reads_add(&r, &net->output, 1.0, k);
-    for (i = 0; i < net->n_layer; i++) {
-        const llm__layer *l = &net->layers[i];
-        llm__reads_add(&r, &l->wq, 1.0, k);
-        llm__reads_add(&r, &l->wk, 1.0, k);
-        llm__reads_add(&r, &l->wv, 1.0, k);
-        llm__reads_add(&r, &l->wo, 1.0, k);
-        if (net->n_expert) llm__reads_add(&r, &l->router, 1.0, k);
-        llm__reads_add(&r, &l->gate, experts, k);
-        llm__reads_add(&r, &l->up, experts, k);
-        llm__reads_add(&r, &l->down, experts, k);
-    }
+    r.k = k;
+    llm__each_matrix(net, llm__reads_add, &r);
     return r;
 }
 static double llm__bits_of_reads(const llm__reads *r) { return r->weights > 0.0 ? 8.0 * r->bytes / r->weights : 0.0; }
