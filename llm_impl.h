@@ -16189,7 +16189,10 @@ struct llm_ctx {
     llm__sampler sampler;
     llm__stops stops;
 
-    // What the conversation should be: raw tokens, then messages through the template, then text fed since.
+    // What the conversation should be: raw tokens, then messages through the template, then text fed since. The past is
+    //   from an answer's first piece on     base, notes as the template writes them, the prompt for an answer, its tokens; no raw
+    //   after calls with tokens             base; no notes, no raw
+    //   while input waits                   what one of these left: it stays as far as it is what llm__target makes of all three
     llm__tokens base;
     llm__note *notes;
     size_t n_notes, cap_notes;
@@ -16203,7 +16206,12 @@ struct llm_ctx {
     llm__chat chat;
 #endif
 
-    // The answer in progress.
+    // The answer in progress. The first of these that holds tells what llm_next does:
+    //   fresh                               the input is evaluated and an answer begun
+    //   neither answering nor a why         an answer to the past as it is; an error if there is none
+    //   why is LIMIT or CANCEL              the answer goes on, n_answer from 0
+    //   another why                         NULL until there is input; an error is told again
+    //   answering                           it goes on; once `ended` is set, what is held is returned, then NULL with that for a why
     bool fresh;                        // new input has not been evaluated yet
     bool answering;                    // an answer has begun and its text is not yet a note or part of base
     bool refused;                      // error is that of an llm_say or llm_feed: the caller may not have looked, and asks for the answer
