@@ -107,9 +107,10 @@
      Functions that take an llm_error* write it (LLM_OK and "" on success; the pointer may be NULL; llm_open alone leaves a
      failing one of llm_load as it is when the model is NULL). Functions on a context return an llm_result, or NULL / LLM_FAILED
      / LLM_NO_TOKEN, with the sentence in llm_last_error(ctx). Functions on a vocabulary return LLM_FAILED: the reason is in
-     llm_info.text_status and text_reason, and if that says LLM_OK, an argument was wrong or there was no memory. After an error
-     the object is as it was before the call; an llm_next that fails (not one that is cancelled) also drops the input that was
-     waiting, and the logits if it had begun to evaluate. A model without a usable vocabulary loads all the same: the token functions work.
+     llm_info.text_status and text_reason, and if that says LLM_OK, an argument was wrong, there was no memory, or the text is
+     beyond ASCII in a build with LLM_NO_UNICODE. After an error the object is as it was before the call; an llm_next that
+     fails (not one that is cancelled) also drops the input that was waiting, and the logits if it had begun to evaluate. A
+     model without a usable vocabulary loads all the same: the token functions work.
 
    LIMITS
      Tensors of up to 4 dimensions; contexts up to 2^31-1 tokens (a larger n_ctx is cut to that); one model up to 4096 layers,
@@ -397,7 +398,8 @@ typedef struct llm_sampling {    /* all zero = greedy. LLM_BAD_ARG: NaN, +inf, o
     float    frequency_penalty;  /* times the token's count in the window                               (0 = off) */
     float    presence_penalty;   /* once for each token in the window                                   (0 = off) */
     uint32_t penalty_window;     /* recent tokens that count, prompt included      (0 = 64; UINT32_MAX = whole context) */
-    uint64_t seed;               /* token k is a pure function of (seed, its position, logits): the same seed repeats */
+    uint64_t seed;               /* token k is a pure function of (seed, its position, logits): the same seed repeats
+                                    (the random numbers are those of Philox4x32-10) */
     const llm_bias *bias;
     uint32_t n_bias;
 } llm_sampling;
@@ -433,10 +435,10 @@ LLM_API llm_result llm_set_max_tokens(llm_ctx *ctx, uint32_t n);
    the answer piece by piece. After NULL, llm_why tells the reason: LLM_STOP_LIMIT and LLM_STOP_CANCEL go on when called again
    (max_tokens then counts anew), the others return NULL until there is new input; until the next llm_next it keeps the old
    reason. llm_say(ctx, "assistant", text) adds an answer to the history; llm_next then begins another one. llm_say in the middle
-   of an answer ends it there: what was returned so far is the assistant's message. llm_eval turns all that was said into raw
-   tokens, and is refused with LLM_BAD_STATE while input waits. The error of a failed llm_next stays in llm_last_error until
-   another call succeeds. After an llm_say or llm_feed that was refused, an llm_next that has nothing else to do fails with that
-   same error. */
+   of an answer ends it there: what was returned so far is the assistant's message, or raw tokens if there is a NUL in it.
+   llm_eval turns all that was said into raw tokens, and is refused with LLM_BAD_STATE while input waits. The error of a failed
+   llm_next stays in llm_last_error until another call succeeds. After an llm_say or llm_feed that was refused, an llm_next that
+   has nothing else to do fails with that same error, or with that of a call which was refused since. */
 
 typedef enum llm_stop {
     LLM_STOP_NONE = 0,           /* not stopped */
@@ -601,7 +603,7 @@ typedef enum llm_verdict {
 typedef struct llm_plan_info {   /* grows only at its end */
     uint32_t struct_bytes;       /* in: 0 = sizeof(llm_plan_info), else at most so many bytes are written */
     llm_verdict verdict;
-    char     reason[252];        /* the verdict as one sentence with figures */
+    char     reason[252];        /* the verdict as one sentence with figures; without, where LLM_NO_SENTENCES and LLM_NO_DIAGNOSIS are */
     uint64_t file_bytes;
     uint64_t weight_bytes;       /* of all tensors */
     llm_mapping mapping;         /* what llm_load will do */

@@ -12887,13 +12887,15 @@ static llm__str llm__tok_text(const llm__vocab *v, uint32_t t) {
     const uint8_t *p = v->text + v->at[t];
     return llm__str_n((const char *)p + 8, (size_t)llm__le64(p));
 }
+#define LLM__FNV_BASIS 0xcbf29ce484222325u
+#define LLM__FNV_PRIME 0x100000001b3u
+
 // FNV-1a, goes on over a second part.
 static uint64_t llm__tok_hash(uint64_t h, llm__str s) {
     size_t i;
-    for (i = 0; i < s.n; i++) h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3u;
+    for (i = 0; i < s.n; i++) h = (h ^ (uint8_t)s.p[i]) * LLM__FNV_PRIME;
     return h;
 }
-#define LLM__TOK_HASH 0xcbf29ce484222325u
 
 static uint64_t llm__tok_mix(uint64_t h) {
     h ^= h >> 32;
@@ -12909,7 +12911,7 @@ static llm_token llm__tok_find(const llm__vocab *v, llm__str s) {
     uint64_t h;
     uint32_t k;
     if (!v->slots || s.n > v->longest) return -1;
-    h = llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s));
+    h = llm__tok_mix(llm__tok_hash(LLM__FNV_BASIS, s));
     for (k = 0; k < LLM__TOK_REACH; k++) {
         const llm__tok_slot *slot = &v->slots[((uint32_t)h + k) & v->slot_mask];
         if (!slot->token) break;
@@ -12986,7 +12988,7 @@ static void llm__vocab_add_batch(llm__vocab *v, uint32_t first, uint32_t n, cons
         llm__str s;
         v->at[first + i] = (uint32_t)(*next - v->text);
         s = llm__gguf_str_next(next);
-        hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, s)) : 0;
+        hash[i] = s.n && s.n <= UINT32_MAX / 4 ? llm__tok_mix(llm__tok_hash(LLM__FNV_BASIS, s)) : 0;
         if (hash[i]) v->longest = LLM__MAX(v->longest, (uint32_t)s.n);
         if (!llm__by_merges(v)) llm__vocab_joints(v, s);
         LLM__PREFETCH(&v->slots[(uint32_t)hash[i] & v->slot_mask]);
@@ -13071,8 +13073,8 @@ static void llm__vocab_merge_batch(llm__vocab *v, uint32_t first, uint32_t n, co
         for (a.n = 1; a.n < s.n && s.p[a.n] != ' '; a.n++) { }
         if (a.n >= s.n) a.n = b.n = 0;
         else b = llm__str_n(s.p + a.n + 1, s.n - a.n - 1);
-        hash[i][0] = llm__tok_hash(LLM__TOK_HASH, a);
-        hash[i][1] = llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, b));
+        hash[i][0] = llm__tok_hash(LLM__FNV_BASIS, a);
+        hash[i][1] = llm__tok_mix(llm__tok_hash(LLM__FNV_BASIS, b));
         hash[i][2] = llm__tok_mix(llm__tok_hash(hash[i][0], b));
         hash[i][0] = llm__tok_mix(hash[i][0]);
         for (k = 0; k < 3; k++) LLM__PREFETCH(&v->slots[(uint32_t)hash[i][k] & v->slot_mask]);
@@ -13133,8 +13135,7 @@ static void llm__vocab_bytes(llm__vocab *v) {
 // Takes the next of a list of names separated by spaces; the token it is, -1 if it is none.
 static llm_token llm__vocab_next_name(const llm__vocab *v, const char **names) {
     const char *name = *names;
-    size_t n = 0;
-    while (name[n] && name[n] != ' ') n++;
+    const size_t n = llm__until(name, ' ');
     *names = name + n + (name[n] == ' ');
     return llm__tok_find(v, llm__str_n(name, n));
 }
@@ -13203,7 +13204,8 @@ static const char llm__vocab_ends_all[] =
     "[EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> [e~[ "
     "<" LLM__BAR "end" LLM__LOW "of" LLM__LOW "sentence" LLM__BAR ">";
 
-// Names that end an answer in most vocabularies and are ordinary in a few.
+// Names that part the channels of an answer (gpt-oss): they are shown, or nobody could tell its thoughts from its words. And names that
+// end an answer in most vocabularies and are ordinary in a few.
 static void llm__vocab_exceptions(llm__vocab *v) {
     static const char *const shown[] = { "<|channel|>", "<|message|>", "<|start|>", "<|constrain|>" };
     llm_token end = llm__vocab_named(v, "<|end|>"), s = llm__vocab_named(v, "</s>");
@@ -13351,7 +13353,7 @@ static const llm__pre_print llm__pre_prints[] = {
 };
 static uint64_t llm__pre_hash(const llm__gguf_kv *tokens, uint32_t n) {
     const uint8_t *next = tokens->value;
-    uint64_t h = LLM__TOK_HASH;
+    uint64_t h = LLM__FNV_BASIS;
     uint32_t t;
     for (t = 0; t < n; t++) {
         llm__str s = llm__gguf_str_next(&next);
@@ -13483,27 +13485,27 @@ typedef struct llm__tok_work {
     bool failed, foreign;                    // no memory; or (foreign) a text that this build cannot cut
 } llm__tok_work;
 
-static void llm__tok_push(llm__tok_work *w, llm__tok_queue *heap, uint64_t key, uint32_t n, llm_token token) {
-    void *p = heap->p;
-    size_t i = heap->n;
-    if (w->failed || !llm__grow(w->h, &p, &heap->cap, heap->n + 1, sizeof(llm__tok_pair))) { w->failed = true; return; }
-    heap->p = (llm__tok_pair *)p;
-    heap->n++;
-    for (; i > 0 && heap->p[(i - 1) / 2].key > key; i = (i - 1) / 2) heap->p[i] = heap->p[(i - 1) / 2];
-    heap->p[i].key = key;
-    heap->p[i].n = n;
-    heap->p[i].token = token;
+static void llm__tok_push(llm__tok_work *w, llm__tok_queue *q, uint64_t key, uint32_t n, llm_token token) {
+    void *p = q->p;
+    size_t i = q->n;
+    if (w->failed || !llm__grow(w->h, &p, &q->cap, q->n + 1, sizeof(llm__tok_pair))) { w->failed = true; return; }
+    q->p = (llm__tok_pair *)p;
+    q->n++;
+    for (; i > 0 && q->p[(i - 1) / 2].key > key; i = (i - 1) / 2) q->p[i] = q->p[(i - 1) / 2];
+    q->p[i].key = key;
+    q->p[i].n = n;
+    q->p[i].token = token;
 }
-static llm__tok_pair llm__tok_pop(llm__tok_queue *heap) {
-    llm__tok_pair top = heap->p[0], last = heap->p[--heap->n];
+static llm__tok_pair llm__tok_pop(llm__tok_queue *q) {
+    llm__tok_pair top = q->p[0], last = q->p[--q->n];
     size_t i = 0, child;
-    while ((child = 2 * i + 1) < heap->n) {
-        if (child + 1 < heap->n && heap->p[child + 1].key < heap->p[child].key) child++;
-        if (heap->p[child].key >= last.key) break;
-        heap->p[i] = heap->p[child];
+    while ((child = 2 * i + 1) < q->n) {
+        if (child + 1 < q->n && q->p[child + 1].key < q->p[child].key) child++;
+        if (q->p[child].key >= last.key) break;
+        q->p[i] = q->p[child];
         i = child;
     }
-    heap->p[i] = last;
+    q->p[i] = last;
     return top;
 }
 static void llm__tok_emit(llm__tok_work *w, llm_token t) {
@@ -13903,6 +13905,7 @@ enum {
 
 // What stands before and after each message. %B: text of BOS, %E: of EOS, %R: the role's name.
 typedef struct llm__form {
+    int         id;                  // its place in llm__forms
     const char *name;                // in llm_ctx_desc.chat_template; "" = only ever recognised
     unsigned    flags;
     const char *begin, *system[2], *user[2], *assistant[2];
@@ -13924,62 +13927,72 @@ enum {
                           { LLM__IM("assistant"), "<|im_end|>\n" }, LLM__IM("assistant"), ""
 
 static const llm__form llm__forms[LLM__FORM_COUNT] = {
-    { "chatml", LLM__FORM_ANY_ROLE, "", LLM__CHATML_TURNS },
-    { "", LLM__FORM_ANY_ROLE, "%B", LLM__CHATML_TURNS },
-    { "", 0, "", LLM__CHATML_TURNS },
-    { "", LLM__FORM_THINK, "", LLM__CHATML_TURNS },
-    { "", LLM__FORM_DROP_EMPTY_FIRST, "%B", LLM__CHATML_TURNS },
-    { "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" },
+    { LLM__FORM_CHATML, "chatml", LLM__FORM_ANY_ROLE, "", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_BOS, "", LLM__FORM_ANY_ROLE, "%B", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_QWEN2, "", 0, "", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_QWEN3, "", LLM__FORM_THINK, "", LLM__CHATML_TURNS },
+    { LLM__FORM_CHATML_LFM2, "", LLM__FORM_DROP_EMPTY_FIRST, "%B", LLM__CHATML_TURNS },
+    { LLM__FORM_PHI4, "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" },
       { "<|im_start|>user<|im_sep|>", "<|im_end|><|im_start|>assistant<|im_sep|>" }, { "", "<|im_end|>" }, "", "" },
-    { "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" }, { "<|im_start|>user<|im_sep|>", "<|im_end|>" },
+    { LLM__FORM_PHI4_GEN, "", 0, "", { "<|im_start|>system<|im_sep|>", "<|im_end|>" }, { "<|im_start|>user<|im_sep|>", "<|im_end|>" },
       { "<|im_start|>assistant<|im_sep|>", "<|im_end|>" }, "<|im_start|>assistant<|im_sep|>", "" },
-    { "", LLM__FORM_ANY_ROLE, "", { "<|system|>", "<|end|>" }, { "<|%R|>", "<|end|>" }, { "<|assistant|>", "<|end|>" },
+    { LLM__FORM_PHI4_MINI, "", LLM__FORM_ANY_ROLE, "", { "<|system|>", "<|end|>" }, { "<|%R|>", "<|end|>" }, { "<|assistant|>", "<|end|>" },
       "<|assistant|>", "%E" },
 
-    { "llama2", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_FOLDED | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT, "",
+    { LLM__FORM_LLAMA2, "llama2",
+      LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_FOLDED | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT, "",
       { "<<SYS>>\n", "\n<</SYS>>\n\n" }, { "%B[INST] ", " [/INST]" }, { " ", " %E" }, "", "" },
 
 #define LLM__TRIM_ALL (LLM__FORM_TRIM_SYSTEM | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT)
 #define LLM__LLAMA3_TURNS { LLM__HDR("%R"), "<|eot_id|>" }, { LLM__HDR("assistant"), "<|eot_id|>" }, LLM__HDR("assistant"), ""
-    { "llama3", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
-    { "", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE | LLM__FORM_ANSWER_ALWAYS, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
+    { LLM__FORM_LLAMA3, "llama3", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE, "%B", { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
+    { LLM__FORM_LLAMA3_ALWAYS, "", LLM__TRIM_ALL | LLM__FORM_ANY_ROLE | LLM__FORM_ANSWER_ALWAYS, "%B",
+      { LLM__HDR("system"), "<|eot_id|>" }, LLM__LLAMA3_TURNS },
     // The date is the template's own default: a library without a calendar has no better one.
-    { "", LLM__TRIM_ALL | LLM__FORM_SYSTEM_FIRST | LLM__FORM_SYSTEM_ALWAYS, "%B",
+    { LLM__FORM_LLAMA31, "", LLM__TRIM_ALL | LLM__FORM_SYSTEM_FIRST | LLM__FORM_SYSTEM_ALWAYS, "%B",
       { LLM__HDR("system") "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n", "<|eot_id|>" }, LLM__LLAMA3_TURNS },
 
 #define LLM__GEMMA_TURNS { "<start_of_turn>user\n", "<end_of_turn>\n" }, { "<start_of_turn>model\n", "<end_of_turn>\n" }, \
                          "<start_of_turn>model\n", ""
 #define LLM__GEMMA_FLAGS (LLM__FORM_ALTERNATE | LLM__FORM_TRIM_USER | LLM__FORM_TRIM_ASSISTANT)
-    { "gemma", LLM__GEMMA_FLAGS | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, LLM__GEMMA_TURNS },
-    { "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, LLM__GEMMA_TURNS },
-    { "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "", { "", "" }, LLM__GEMMA_TURNS },
+    { LLM__FORM_GEMMA, "gemma", LLM__GEMMA_FLAGS | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, LLM__GEMMA_TURNS },
+    { LLM__FORM_GEMMA2, "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, LLM__GEMMA_TURNS },
+    { LLM__FORM_GEMMA1, "", LLM__GEMMA_FLAGS | LLM__FORM_SYSTEM_NEVER, "", { "", "" }, LLM__GEMMA_TURNS },
 
     // By name: the spacing of 7B v0.3, but with the system message where it stays put while the conversation grows.
-    { "mistral", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_ASSISTANT, "%B",
+    { LLM__FORM_MISTRAL, "mistral", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST | LLM__FORM_TRIM_ASSISTANT, "%B",
       { "", "\n\n" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E " }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST, "%B", { "", "\n\n" }, { " [INST] ", " [/INST]" }, { " ", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST | LLM__FORM_TRIM_ASSISTANT, "%B",
+    { LLM__FORM_MISTRAL_V01, "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B",
+      { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E " }, "", "" },
+    { LLM__FORM_MISTRAL_V02, "", LLM__FORM_ALTERNATE | LLM__FORM_SYSTEM_NEVER, "%B",
+      { "", "" }, { "[INST] ", " [/INST]" }, { "", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_V1, "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_FIRST, "%B",
+      { "", "\n\n" }, { " [INST] ", " [/INST]" }, { " ", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_V3, "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST | LLM__FORM_TRIM_ASSISTANT, "%B",
       { "", "\n\n" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
-    { "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST, "%B", { "", "\n\n" }, { "[INST]", "[/INST]" }, { "", "%E" }, "", "" },
-    { "", 0, "%B", { "[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_NEMO, "", LLM__FORM_ALTERNATE | LLM__FORM_FOLD_LAST, "%B",
+      { "", "\n\n" }, { "[INST]", "[/INST]" }, { "", "%E" }, "", "" },
+    { LLM__FORM_MISTRAL_V7, "", 0, "%B", { "[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]" }, { "[INST] ", "[/INST]" }, { " ", "%E" }, "", "" },
 
 #define LLM__PHI3_TURNS { "<|system|>\n", "<|end|>\n" }, { "<|user|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" }, \
                         "<|assistant|>\n", "%E"
-    { "phi3", 0, "", LLM__PHI3_TURNS },
-    { "", LLM__FORM_DROP_EMPTY, "", LLM__PHI3_TURNS },
-    { "", LLM__FORM_ANY_ROLE, "%B", { "<|system|>\n", "<|end|>\n" }, { "<|%R|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" },
-      "<|assistant|>\n", "%E" },
+    { LLM__FORM_PHI3, "phi3", 0, "", LLM__PHI3_TURNS },
+    { LLM__FORM_PHI35, "", LLM__FORM_DROP_EMPTY, "", LLM__PHI3_TURNS },
+    { LLM__FORM_PHI3_SMALL, "", LLM__FORM_ANY_ROLE, "%B",
+      { "<|system|>\n", "<|end|>\n" }, { "<|%R|>\n", "<|end|>\n" }, { "<|assistant|>\n", "<|end|>\n" }, "<|assistant|>\n", "%E" },
     // These two pass over a system message in silence; refusing it is kinder.
-    { "", LLM__FORM_SYSTEM_NEVER, "", { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
-    { "", LLM__FORM_SYSTEM_NEVER, "%B", { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
+    { LLM__FORM_PHI3_OLD, "", LLM__FORM_SYSTEM_NEVER, "",
+      { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
+    { LLM__FORM_PHI3_OLD_BOS, "", LLM__FORM_SYSTEM_NEVER, "%B",
+      { "", "" }, { "<|user|>\n", "<|end|>\n<|assistant|>\n" }, { "", "<|end|>\n" }, "", "" },
 
-    { "zephyr", 0, "", { "<|system|>\n", "%E\n" }, { "<|user|>\n", "%E\n" }, { "<|assistant|>\n", "%E\n" }, "<|assistant|>\n", "" },
-    { "", 0, "", { "<|system|>\n", "%E" }, { "<|user|>\n", "%E" }, { "<|assistant|>\n", "%E" }, "<|assistant|>", "" },
+    { LLM__FORM_ZEPHYR, "zephyr", 0, "",
+      { "<|system|>\n", "%E\n" }, { "<|user|>\n", "%E\n" }, { "<|assistant|>\n", "%E\n" }, "<|assistant|>\n", "" },
+    { LLM__FORM_ZEPHYR_TIGHT, "", 0, "",
+      { "<|system|>\n", "%E" }, { "<|user|>\n", "%E" }, { "<|assistant|>\n", "%E" }, "<|assistant|>", "" },
 
     // For models that were never taught turns. "\nUser:" makes a good stop string.
-    { "plain", LLM__TRIM_ALL, "", { "", "\n\n" }, { "User: ", "\n" }, { "Assistant: ", "\n" }, "Assistant:", "" }
+    { LLM__FORM_PLAIN, "plain", LLM__TRIM_ALL, "", { "", "\n\n" }, { "User: ", "\n" }, { "Assistant: ", "\n" }, "Assistant:", "" }
 };
 #define LLM__FORM_NAMES "chatml, llama2, llama3, gemma, mistral, phi3, zephyr, plain"
 
@@ -14007,7 +14020,7 @@ typedef struct llm__jinja {
 typedef struct llm__jinja_token { char kind; llm__str text; } llm__jinja_token;
 
 static void llm__jinja_unit(llm__jinja *j, unsigned unit) {
-    if (!j->skip_at) j->hash = (j->hash ^ unit) * 0x100000001b3u;
+    if (!j->skip_at) j->hash = (j->hash ^ unit) * LLM__FNV_PRIME;
 }
 // The next character of a string literal's inside, escapes resolved; 512 + c for an escape that is not understood.
 static unsigned llm__jinja_char(llm__str s, size_t *i) {
@@ -14213,7 +14226,7 @@ static void llm__jinja_reduce(llm__jinja *j, llm__str source) {
     memset(j, 0, sizeof *j);
     if (source.n && source.p[source.n - 1] == '\n') source.n--;                     // Jinja drops one newline at the very end
     j->source = source;
-    j->hash = 0xcbf29ce484222325u;
+    j->hash = LLM__FNV_BASIS;
     for (;;) {
         char kind, close, sign = 0;
         size_t inside;
@@ -14239,6 +14252,7 @@ static void llm__jinja_reduce(llm__jinja *j, llm__str source) {
         j->at += 2;
         eat_newline = kind != '{' && sign != '+';
     }
+    if (j->depth) { j->skip_at = 0; llm__jinja_unit(j, LLM__JINJA_BAD); }           // an if without its end, and what is broken inside
 }
 
 // Texts that a row renders exactly. Each was compared with Jinja itself on conversations of every shape that the row accepts.
@@ -14317,7 +14331,7 @@ static llm_result llm__chat_by_tokens(llm__chat *out, const llm__gguf *g, llm_er
     size_t best = LLM__COUNT(llm__chat_marks), k;
     const uint8_t *at = NULL;
     uint64_t n = 0, i;
-    llm_result r = llm__gguf_array(g, "tokenizer.ggml.tokens", 8 /* string */, &n, &at, e);
+    llm_result r = llm__gguf_array(g, "tokenizer.ggml.tokens", LLM__GGUF_STRING, &n, &at, e);
     if (r < 0) return r;
     for (i = 0; i < n; i++) {
         llm__str t = llm__gguf_str_next(&at);
@@ -14329,10 +14343,9 @@ static llm_result llm__chat_by_tokens(llm__chat *out, const llm__gguf *g, llm_er
     return llm__ok(e);
 }
 // text: Jinja text or the name of a rendering, which must outlive *out; NULL = the model's template, else its special tokens.
-static llm_result llm__chat_pick(llm__chat *out, const char *text, const llm__gguf *g, const llm__vocab *v, llm_error *e) {
+static llm_result llm__chat_pick(llm__chat *out, const char *text, const llm__gguf *g, llm_error *e) {
     llm__str s = llm__str_of(text);
     llm_result r;
-    (void)v;
     memset(out, 0, sizeof *out);
     if (!text) {
         r = llm__gguf_str(g, "tokenizer.chat_template", &s, e);
@@ -14391,11 +14404,10 @@ static void llm__chat_add(llm__chat_out *o, llm__str s, bool plain) {
     o->p->plain[o->p->n_plain].begin = begin;
     o->p->plain[o->p->n_plain++].end = o->p->text.n;
 }
-// A name that the caller made up must not pass for template text.
+// A text of a row, with what %B, %E and %R in it stand for. A role that the caller made up must not pass for template text.
 static void llm__chat_add_frame(llm__chat_out *o, const char *frame, const llm_message *m) {
     while (*frame) {
-        size_t n = 0;
-        while (frame[n] && frame[n] != '%') n++;
+        const size_t n = llm__until(frame, '%');
         llm__chat_add(o, llm__str_n(frame, n), false);
         frame += n;
         if (!*frame) return;
@@ -15237,23 +15249,23 @@ static LLM__NOINLINE uint32_t llm__type_histogram(const llm__gguf *g, llm_type_u
 // Decode reads every weight once and computes on it while it waits, so nothing can decode faster than this machine reads. The bytes are
 // those that a token touches, where they lie, in the order of the file; the threads are those that compute; only the arithmetic is gone.
 
-typedef struct llm__piece { const uint8_t *p; uint64_t n; } llm__piece;
-typedef struct llm__pieces {           // sticky: after the first failure nothing more is added
+typedef struct llm__range { const uint8_t *p; uint64_t n; } llm__range;
+typedef struct llm__ranges {           // sticky: after the first failure nothing more is added
     const llm__heap *heap;
-    llm__piece *v;
+    llm__range *v;
     size_t n, cap;
     uint64_t bytes;                    // of all
     bool failed;
-} llm__pieces;
+} llm__ranges;
 
-#define LLM__PIECE 32768u              // bytes of one stream at a time: small against a tensor, large against a fork-join's end
+#define LLM__RANGE 32768u              // bytes of one stream at a time: small against a tensor, large against a fork-join's end
 
-static void llm__pieces_add(llm__pieces *l, const uint8_t *p, uint64_t n, uint64_t most) {
+static void llm__ranges_add(llm__ranges *l, const uint8_t *p, uint64_t n, uint64_t most) {
     while (n && !l->failed) {
         const uint64_t take = LLM__MIN(n, most);
         void *v = l->v;
         if (!llm__grow(l->heap, &v, &l->cap, l->n + 1, sizeof *l->v)) { l->failed = true; return; }
-        l->v = (llm__piece *)v;
+        l->v = (llm__range *)v;
         l->v[l->n].p = p;
         l->v[l->n++].n = take;
         l->bytes += take;
@@ -15261,65 +15273,61 @@ static void llm__pieces_add(llm__pieces *l, const uint8_t *p, uint64_t n, uint64
         n -= take;
     }
 }
-static void llm__pieces_add_matrix(llm__pieces *l, const llm__mat *m) {
-    if (m->type != LLM__TYPE_NONE) llm__pieces_add(l, m->data, (uint64_t)m->rows * m->row_bytes, UINT64_MAX);
-}
 // By address, which is their order in the file. They come nearly sorted, and a file chooses how nearly: Shell's sort, with the steps of
 // Gonnet and Baeza-Yates.
-static void llm__pieces_sort(llm__pieces *l) {
+static void llm__ranges_sort(llm__ranges *l) {
     size_t step, i, j;
     for (step = l->n; step > 1; ) {
         step = step > 2 ? step * 5 / 11 : 1;
         for (i = step; i < l->n; i++) {
-            const llm__piece x = l->v[i];
+            const llm__range x = l->v[i];
             for (j = i; j >= step && (uintptr_t)l->v[j - step].p > (uintptr_t)x.p; j -= step) l->v[j] = l->v[j - step];
             l->v[j] = x;
         }
     }
 }
 
-// Every matrix that decoding reads, as llm__net.bytes_per_token counts them. Which experts a token picks does not matter here.
-static void llm__weights_of_token(const llm__net *net, llm__pieces *l) {
-    uint32_t i;
-    llm__pieces_add(l, net->embd.data, net->embd.row_bytes, UINT64_MAX);
-    llm__pieces_add_matrix(l, &net->output);
+// Every matrix that decoding one token reads, and how many experts of it. Which ones a token picks does not matter here.
+typedef void (*llm__mat_fn)(void *user, const llm__mat *m, uint32_t n_experts);
+static void llm__each_matrix(const llm__net *net, llm__mat_fn fn, void *user) {
+    uint32_t i, k;
+    fn(user, &net->output, 1);
     for (i = 0; i < net->n_layer; i++) {
-        const llm__layer *L = &net->layers[i];
-        llm__pieces_add_matrix(l, &L->wq);
-        llm__pieces_add_matrix(l, &L->wk);
-        llm__pieces_add_matrix(l, &L->wv);
-        llm__pieces_add_matrix(l, &L->wo);
-        if (net->n_expert) {
-            llm__pieces_add_matrix(l, &L->router);
-            llm__pieces_add(l, L->gate.data, (uint64_t)L->gate_step * net->n_expert_used, UINT64_MAX);
-            llm__pieces_add(l, L->up.data, (uint64_t)L->up_step * net->n_expert_used, UINT64_MAX);
-            llm__pieces_add(l, L->down.data, (uint64_t)L->down_step * net->n_expert_used, UINT64_MAX);
-        } else {
-            llm__pieces_add_matrix(l, &L->gate);
-            llm__pieces_add_matrix(l, &L->up);
-            llm__pieces_add_matrix(l, &L->down);
-        }
+        const llm__layer *l = &net->layers[i];
+        const llm__mat *m[8];
+        m[0] = &l->wq; m[1] = &l->wk; m[2] = &l->wv; m[3] = &l->wo;
+        m[4] = &l->router; m[5] = &l->gate; m[6] = &l->up; m[7] = &l->down;
+        for (k = 0; k < 8; k++)
+            if (m[k]->type != LLM__TYPE_NONE) fn(user, m[k], k > 4 && net->n_expert ? net->n_expert_used : 1u);
     }
+}
+static void llm__ranges_add_matrix(void *ranges, const llm__mat *m, uint32_t n_experts) {
+    llm__ranges_add((llm__ranges *)ranges, m->data, (uint64_t)m->rows * m->row_bytes * n_experts, UINT64_MAX);
+}
+// With the row of the embedding: as llm__net.bytes_per_token counts them.
+static void llm__weights_of_token(const llm__net *net, llm__ranges *l) {
+    llm__ranges_add(l, net->embd.data, net->embd.row_bytes, UINT64_MAX);
+    llm__each_matrix(net, llm__ranges_add_matrix, l);
 }
 
 // Keys and values of positions first .. end-1 of one page, in every layer of its group.
-static void llm__kv_of_page(const llm__state *s, uint32_t group, size_t page, uint32_t first, uint32_t end, llm__pieces *l) {
+static void llm__kv_of_page(const llm__state *s, uint32_t group, size_t page, uint32_t first, uint32_t end, llm__ranges *l) {
     const llm__kv_group *g = &s->kv.groups[group];
     const uint8_t *p = g->pages[page];
     uint32_t i, h;
-    if (first == 0 && end == LLM__PAGE) { llm__pieces_add(l, p, g->page_bytes, LLM__PIECE); return; }
+    if (first == 0 && end == LLM__PAGE) { llm__ranges_add(l, p, g->page_bytes, LLM__RANGE); return; }
     for (i = 0; i < s->net->n_layer; i++) {
         const llm__kv_layer *kv = &s->kv_layers[i];
         if (kv->group != group) continue;
         for (h = 0; h < kv->n_heads; h++) {
-            llm__pieces_add(l, p + kv->k_at + ((uint64_t)h * LLM__PAGE + first) * kv->k_bytes, (end - first) * kv->k_bytes, LLM__PIECE);
-            llm__pieces_add(l, p + kv->v_at + ((uint64_t)h * LLM__PAGE + first) * kv->v_bytes, (end - first) * kv->v_bytes, LLM__PIECE);
+            llm__ranges_add(l, p + kv->k_at + ((uint64_t)h * LLM__PAGE + first) * kv->k_bytes, (end - first) * kv->k_bytes, LLM__RANGE);
+            llm__ranges_add(l, p + kv->v_at + ((uint64_t)h * LLM__PAGE + first) * kv->v_bytes, (end - first) * kv->v_bytes, LLM__RANGE);
         }
     }
 }
 // What the last of the n positions in the cache reads there. A rewind may end where its window begins in a page that has been given back,
 // because the next position, which begins one later, needs it no more.
-static void llm__kv_of_token(const llm__state *s, size_t n, llm__pieces *l) {
+static void llm__kv_of_token(const llm__state *s, size_t n, llm__ranges *l) {
     uint32_t i;
     for (i = 0; i < LLM__KV_GROUPS && n; i++) {
         const llm__kv_group *g = &s->kv.groups[i];
@@ -15330,14 +15338,14 @@ static void llm__kv_of_token(const llm__state *s, size_t n, llm__pieces *l) {
                             (uint32_t)LLM__MIN(n - page * LLM__PAGE, (size_t)LLM__PAGE), l);
     }
 }
-static llm_result llm__bytes_of_token(const llm__state *s, size_t n, llm__pieces *all, llm_error *e) {
-    llm__pieces weights = LLM__ZERO;
+static llm_result llm__bytes_of_token(const llm__state *s, size_t n, llm__ranges *all, llm_error *e) {
+    llm__ranges weights = LLM__ZERO;
     size_t i;
     memset(all, 0, sizeof *all);
     weights.heap = all->heap = s->heap;
     llm__weights_of_token(s->net, &weights);
-    llm__pieces_sort(&weights);
-    for (i = 0; i < weights.n; i++) llm__pieces_add(all, weights.v[i].p, weights.v[i].n, LLM__PIECE);
+    llm__ranges_sort(&weights);
+    for (i = 0; i < weights.n; i++) llm__ranges_add(all, weights.v[i].p, weights.v[i].n, LLM__RANGE);
     llm__kv_of_token(s, n, all);
     llm__free(s->heap, weights.v);
     if (!weights.failed && !all->failed) return LLM_OK;
@@ -15345,24 +15353,24 @@ static llm_result llm__bytes_of_token(const llm__state *s, size_t n, llm__pieces
     return llm__fail(e, LLM_NO_MEMORY, "no memory for the list of what one token reads");
 }
 
-typedef struct llm__probe_job { const llm__run *run; const llm__pieces *all; uint32_t n_streams; llm__chunks chunks; } llm__probe_job;
+typedef struct llm__probe_job { const llm__run *run; const llm__ranges *all; uint32_t n_streams; llm__chunks chunks; } llm__probe_job;
 
 // n bytes at each of n_streams places, in steps of four cache lines that the streams share evenly.
-static void llm__read_streams(const llm__vectors *v, const llm__piece *const *from, uint32_t n_streams, size_t n) {
+static void llm__read_streams(const llm__vectors *v, const llm__range *const *from, uint32_t n_streams, size_t n) {
     const uint32_t lines = 4 / n_streams;
     const uint8_t *at[4];
     uint32_t i;
     for (i = 0; i < 4; i++) at[i] = from[i / lines]->p + i % lines * 64;
     v->sweep(at, lines * 64, n / (lines * 64));
 }
-// What a piece has beyond its first `from` bytes: less than four lines, or the part that is longer than its neighbours'.
-static void llm__read_rest(const llm__vectors *v, const llm__piece *piece, size_t from) {
+// What a range has beyond its first `from` bytes: less than four lines, or the part that is longer than its neighbours'.
+static void llm__read_rest(const llm__vectors *v, const llm__range *range, size_t from) {
     uint8_t last[64];
     const uint8_t *at[4];
-    llm__piece rest;
-    const llm__piece *one = &rest;
-    rest.p = piece->p + from;
-    rest.n = piece->n - from;
+    llm__range rest;
+    const llm__range *one = &rest;
+    rest.p = range->p + from;
+    rest.n = range->n - from;
     llm__read_streams(v, &one, 1, (size_t)rest.n);
     for (from = (size_t)rest.n & ~(size_t)255; from < rest.n; from += 64) {
         const size_t n = LLM__MIN((size_t)rest.n - from, sizeof last);
@@ -15381,9 +15389,9 @@ static void llm__probe_work(void *arg, uint32_t worker) {
     const llm__vectors *v = &job->run->k->v;
     uint32_t begin, end, i, k, apart;
     while (llm__chunks_take(&job->chunks, worker, &begin, &end) && !llm__run_cancelled(job->run)) {
-        apart = (end - begin) / job->n_streams;                     // the streams of a chunk are this many pieces away from each other
+        apart = (end - begin) / job->n_streams;                     // the streams of a chunk are this many ranges away from each other
         for (i = 0; i < apart && !llm__run_cancelled(job->run); i++) {
-            const llm__piece *from[4];
+            const llm__range *from[4];
             size_t common = SIZE_MAX;
             for (k = 0; k < job->n_streams; k++) {
                 from[k] = &job->all->v[begin + k * apart + i];
@@ -15406,7 +15414,7 @@ typedef struct llm__probe {
 
 // One pass of a small model is shorter than a clock can tell: there are as many as fill a millisecond, or 10 GB, which no machine reads
 // in less than a clock's tick.
-static bool llm__probe_pass(llm__probe *p, const llm__pieces *all) {
+static bool llm__probe_pass(llm__probe *p, const llm__ranges *all) {
     const uint64_t began = llm__now_us(p->clock);
     uint64_t took = 0, bytes = 0;
     llm__probe_job job;
@@ -15423,7 +15431,7 @@ static bool llm__probe_pass(llm__probe *p, const llm__pieces *all) {
 // Reads what the last of the n positions in the cache reads, until max_us are over, once at least.
 static llm_result llm__probe_run(llm__probe *p, const llm__state *s, size_t n, uint64_t max_us, llm_error *e) {
     const uint64_t began = llm__now_us(p->clock);
-    llm__pieces all;
+    llm__ranges all;
     bool ticks;
     llm_result r = llm__bytes_of_token(s, n, &all, e);
     if (r != LLM_OK) return r;
@@ -15440,25 +15448,25 @@ static llm_result llm__probe_run(llm__probe *p, const llm__state *s, size_t n, u
 #define LLM__TOUCH_BYTES  4096u        // the smallest page of any system here
 #define LLM__TOUCH_BLOCK  (64u << 20)  // between two looks at the cancel flag by the caller
 
-typedef struct llm__touch_job { const llm__piece *piece; llm__chunks chunks; llm__atomic32 *cancel, seen; } llm__touch_job;
+typedef struct llm__touch_job { const llm__range *range; llm__chunks chunks; llm__atomic32 *cancel, seen; } llm__touch_job;
 
 static void llm__touch_work(void *arg, uint32_t worker) {
     llm__touch_job *job = (llm__touch_job *)arg;
     uint32_t begin, end, sum = 0;
     while (llm__chunks_take(&job->chunks, worker, &begin, &end) && !llm__atomic_load(job->cancel)) {
-        const volatile uint8_t *p = job->piece->p + (uint64_t)begin * LLM__TOUCH_BYTES;
-        const volatile uint8_t *last = job->piece->p + LLM__MIN((uint64_t)end * LLM__TOUCH_BYTES, job->piece->n);
+        const volatile uint8_t *p = job->range->p + (uint64_t)begin * LLM__TOUCH_BYTES;
+        const volatile uint8_t *last = job->range->p + LLM__MIN((uint64_t)end * LLM__TOUCH_BYTES, job->range->n);
         for (; p < last; p += LLM__TOUCH_BYTES) sum += *p;
     }
     llm__atomic_add(&job->seen, sum);
 }
-static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *cancel) {
+static void llm__touch(const llm__ranges *all, llm__team *team, llm__atomic32 *cancel) {
     llm__touch_job job = LLM__ZERO;
     size_t i;
     job.cancel = cancel;
     for (i = 0; i < all->n && !llm__atomic_load(cancel); i++) {
-        llm__piece rest = all->v[i];
-        job.piece = &rest;
+        llm__range rest = all->v[i];
+        job.range = &rest;
         while (rest.n && !llm__atomic_load(cancel)) {
             const uint64_t n = LLM__MIN(rest.n, (uint64_t)LLM__TOUCH_BLOCK), left = rest.n - n;
             rest.n = n;
@@ -15475,7 +15483,8 @@ static void llm__touch(const llm__pieces *all, llm__team *team, llm__atomic32 *c
 //            the clock; the rest is filled in where the conversation is (public).
 
 static const char *llm__isas_compiled(void) {
-    return LLM__HAS_AVX512 ? "scalar, AVX2, AVX-VNNI, AVX-512 VNNI" : LLM__HAS_AVX_VNNI ? "scalar, AVX2, AVX-VNNI"
+    return LLM__HAS_AVX_VNNI ? "scalar, AVX2, AVX-VNNI, AVX-512 VNNI"             // compilers that know the third know the fourth
+         : LLM__HAS_AVX512 ? "scalar, AVX2, AVX-512 VNNI"
          : LLM__HAS_AVX2 ? "scalar, AVX2" : LLM__HAS_NEON ? "scalar, NEON, NEON dotprod, NEON i8mm"
          : LLM__HAS_WASM128 ? "scalar, WASM SIMD128" : "scalar";
 }
@@ -15541,7 +15550,7 @@ typedef struct llm__watch {
     bool sampled;
     uint64_t wall_us, cpu_us, user_us, major, minor, preempted;        // of the sampled tokens of this answer
     uint32_t n_sampled;
-    uint64_t last_us, next_look;       // time of the last token; when to look at the machine again
+    uint64_t last_us, next_look, next_count;       // time of the last token; when to look at the machine again, and at the pages of weights
 } llm__watch;
 
 static uint32_t llm__times_slot(uint64_t us) {
@@ -15828,8 +15837,8 @@ static void llm__judge(const llm_stats_info *f, double factors[LLM__COUNT(llm__r
 }
 
 // The facts that texts name, and how they are written.
-enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA, LLM__FACT_MHZ, LLM__FACT_HEAT,
-       LLM__FACT_FREE };                     // of the last three 0 is unknown, and no 0 of anything
+enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_BYTES, LLM__FACT_TEXT, LLM__FACT_ISA, LLM__FACT_SHARE, LLM__FACT_MHZ, LLM__FACT_HEAT,
+       LLM__FACT_FREE };                     // of the last four 0 is unknown, and no 0 of anything
 #define LLM__FACTS(X) \
     X(U32, n_threads) X(U32, n_threads_asked) X(REAL, quota_throttled_pct) X(U32, cpu_share) X(U32, n_threads_resting) \
     X(U32, cpus_allowed) X(U32, cpus_allowed_at_load) \
@@ -15838,8 +15847,7 @@ enum { LLM__FACT_U32, LLM__FACT_REAL, LLM__FACT_SHARE, LLM__FACT_BYTES, LLM__FAC
     X(REAL, name_bits) X(REAL, bits_per_weight) X(REAL, load_ms) X(REAL, map_ms) X(REAL, first_touch_ms) X(SHARE, roofline_pct) \
     X(REAL, scalar_pct) X(TEXT, mapping_reason) X(BYTES, weight_bytes) X(BYTES, kv_limit_bytes) X(BYTES, anonymous_bytes) \
     X(BYTES, swapped_bytes) X(FREE, mem_available) X(BYTES, mem_limit) X(TEXT, mem_limit_by) X(BYTES, swap_total) X(BYTES, swap_used) \
-    X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, cpu_user_pct) X(REAL, preempted_per_token) \
-    X(U32, burst_mhz) \
+    X(REAL, mem_pressure_pct) X(REAL, major_faults_per_token) X(REAL, cpu_busy_pct) X(REAL, preempted_per_token) X(U32, burst_mhz) \
     X(MHZ, cpu_mhz) X(MHZ, cpu_mhz_max) X(HEAT, temperature_c) X(TEXT, power_mode)
 
 static const struct llm__fact { const char *name; int kind; size_t at; } llm__facts[] = {
@@ -15913,34 +15921,22 @@ static size_t llm__findings_of(const llm_stats_info *f, llm_finding *out, size_t
 //------------------------------------------------------------------------------------------------------------------------------
 // >>plan     What a model and one context would take, from the directory alone; and the report, one screen of facts and findings.
 
-// What one decoded token reads; scalar, n_scalar: the bytes and the matrices on scalar kernels.
-typedef struct llm__reads { double weights, bytes, scalar; uint32_t n_scalar; } llm__reads;
+// What one decoded token reads by the kernels k; scalar, n_scalar: the bytes and the matrices on scalar ones.
+typedef struct llm__reads { const llm__kernels *k; double weights, bytes, scalar; uint32_t n_scalar; } llm__reads;
 
-static void llm__reads_add(llm__reads *r, const llm__mat *m, double times, const llm__kernels *k) {
-    const double bytes = (double)m->rows * (double)m->row_bytes * times;
-    if (m->type == LLM__TYPE_NONE) return;
-    r->weights += (double)m->rows * (double)m->cols * times;
+static void llm__reads_add(void *reads, const llm__mat *m, uint32_t n_experts) {
+    llm__reads *r = (llm__reads *)reads;
+    const double rows = (double)m->rows * n_experts, bytes = rows * (double)m->row_bytes;
+    r->weights += rows * (double)m->cols;
     r->bytes += bytes;
-    if (k->accelerated[m->type]) return;
+    if (r->k->accelerated[m->type]) return;
     r->scalar += bytes;
     r->n_scalar++;
 }
 static llm__reads llm__reads_of(const llm__net *net, const llm__kernels *k) {
-    const double experts = net->n_expert ? (double)net->n_expert_used : 1.0;
     llm__reads r = LLM__ZERO;
-    uint32_t i;
-    llm__reads_add(&r, &net->output, 1.0, k);
-    for (i = 0; i < net->n_layer; i++) {
-        const llm__layer *l = &net->layers[i];
-        llm__reads_add(&r, &l->wq, 1.0, k);
-        llm__reads_add(&r, &l->wk, 1.0, k);
-        llm__reads_add(&r, &l->wv, 1.0, k);
-        llm__reads_add(&r, &l->wo, 1.0, k);
-        if (net->n_expert) llm__reads_add(&r, &l->router, 1.0, k);
-        llm__reads_add(&r, &l->gate, experts, k);
-        llm__reads_add(&r, &l->up, experts, k);
-        llm__reads_add(&r, &l->down, experts, k);
-    }
+    r.k = k;
+    llm__each_matrix(net, llm__reads_add, &r);
     return r;
 }
 static double llm__bits_of_reads(const llm__reads *r) { return r->weights > 0.0 ? 8.0 * r->bytes / r->weights : 0.0; }
@@ -15988,7 +15984,7 @@ static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint
                               const llm_clock *clock) {
     const size_t bytes = (size_t)LLM__MIN((uint64_t)64 << 20, room / 4);      // beyond the caches, within what is free
     llm__atomic32 cancel = LLM__ZERO;
-    llm__pieces all = LLM__ZERO;
+    llm__ranges all = LLM__ZERO;
     llm__probe p = LLM__ZERO;
     llm__pool *pool = NULL;
     llm__team team;
@@ -15997,7 +15993,7 @@ static double llm__plan_probe(const llm__kernels *k, const llm__heap *heap, uint
     if (!memory || llm__pool_new(&pool, heap, n_threads, parallel, NULL) != LLM_OK) { llm__free(heap, memory); return 0.0; }
     memset(memory, 1, bytes);
     all.heap = heap;
-    llm__pieces_add(&all, memory, bytes, LLM__PIECE);
+    llm__ranges_add(&all, memory, bytes, LLM__RANGE);
     team = llm__team_take(pool);
     p.run.k = k; p.run.team = &team; p.run.cancel = &cancel;
     p.clock = clock;
@@ -16016,17 +16012,18 @@ static void llm__plan_verdict(llm_plan_info *p) {
         p->total_bytes = UINT64_MAX;                                // llm__kv_bytes_for does not wrap either
     if (p->mem_limit && p->total_bytes > p->mem_limit) {
         p->verdict = LLM_DOES_NOT_FIT;
-        llm__format(p->reason, sizeof p->reason, "does not fit: %B of weights, %B for %u tokens of context, %B of scratch and %B of "
-                    "tables, and this process may have at most %B (%s)", p->weight_bytes, p->kv_bytes, p->n_ctx, p->scratch_bytes,
-                    p->model_bytes, p->mem_limit, by);
+        llm__format(p->reason, sizeof p->reason, !LLM__FIGURES ? "does not fit" : "does not fit: %B of weights, %B for %u tokens of "
+                    "context, %B of scratch and %B of tables, and this process may have at most %B (%s)", p->weight_bytes, p->kv_bytes,
+                    p->n_ctx, p->scratch_bytes, p->model_bytes, p->mem_limit, by);
     } else if (p->mem_available && p->total_bytes > p->mem_available) {
         p->verdict = LLM_FITS_TIGHTLY;
-        llm__format(p->reason, sizeof p->reason, "fits tightly: %B in all, and only %B of at most %B (%s) is free now", p->total_bytes,
-                    p->mem_available, p->mem_limit, by);
+        llm__format(p->reason, sizeof p->reason, !LLM__FIGURES ? "fits tightly" : "fits tightly: %B in all, and only %B of at most %B (%s) "
+                    "is free now", p->total_bytes, p->mem_available, p->mem_limit, by);
     } else {
+        const char *fits = LLM__FIGURES ? "fits: %B in all, %B is free" : "fits";
+        const char *unknown = LLM__FIGURES ? "%B in all; how much is free is not known" : "how much is free is not known";
         p->verdict = LLM_FITS;
-        llm__format(p->reason, sizeof p->reason, p->mem_available ? "fits: %B in all, %B is free" : "%B in all; how much is free is not "
-                    "known", p->total_bytes, p->mem_available);
+        llm__format(p->reason, sizeof p->reason, p->mem_available ? fits : unknown, p->total_bytes, p->mem_available);
     }
 }
 // The largest context that fits what is free. A short one has smaller scratch as well.
@@ -16209,7 +16206,7 @@ struct llm_ctx {
     llm__arena work_buffer, aside_buffer;
     void *reserve;                     // with an arena: all that the context may come to need
     bool reserved;
-    uint64_t text_room;                // bytes of text that were reserved: for the messages, for what was fed, for an answer
+    uint64_t text_room;                // bytes that were reserved: for the messages, for what was fed, for an answer; each with a last NUL
     llm__state state;
     llm__atomic32 busy, cancel;
     llm_error error;
@@ -16224,7 +16221,10 @@ struct llm_ctx {
     llm__sampler sampler;
     llm__stops stops;
 
-    // What the conversation should be: raw tokens, then messages through the template, then text fed since.
+    // What the conversation should be: raw tokens, then messages through the template, then text fed since. The past is
+    //   from an answer's first piece on     base, notes as the template writes them, the prompt for an answer, its tokens; no raw
+    //   after calls with tokens             base; no notes, no raw
+    //   while input waits                   what one of these left: it stays as far as it is what llm__target makes of all three
     llm__tokens base;
     llm__note *notes;
     size_t n_notes, cap_notes;
@@ -16238,7 +16238,12 @@ struct llm_ctx {
     llm__chat chat;
 #endif
 
-    // The answer in progress.
+    // The answer in progress. The first of these that holds tells what llm_next does:
+    //   fresh                               the input is evaluated and an answer begun
+    //   neither answering nor a why         an answer to the past as it is; an error if there is none
+    //   why is LIMIT or CANCEL              the answer goes on, n_answer from 0
+    //   another why                         NULL until there is input; an error is told again
+    //   answering                           it goes on; once `ended` is set, what is held is returned, then NULL with that for a why
     bool fresh;                        // new input has not been evaluated yet
     bool answering;                    // an answer has begun and its text is not yet a note or part of base
     bool refused;                      // error is that of an llm_say or llm_feed: the caller may not have looked, and asks for the answer
@@ -16509,7 +16514,7 @@ static llm_model *llm__load_by(const llm__source *src, const llm_model_desc *des
         return NULL;
     }
     if (m->bits_reason) llm__log(&m->log, LLM__LOG_WARNING, "the same-bits promise is off: %s", m->bits_reason);
-    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes)
+    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes && m->from_path && m->gguf.mapping == LLM_MAP)
         llm__log(&m->log, LLM__LOG_WARNING, "the weights take %B and only %B of memory is free: they will be read from storage again and "
                  "again", m->gguf.weight_bytes, m->free_bytes);
     llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer,
@@ -16663,7 +16668,8 @@ LLM__PUBLIC size_t llm_detokenize(const llm_model *m, const llm_token *tokens, s
     return llm__tok_decode(&m->vocab, tokens, n, flags, buf, cap);
 }
 LLM__PUBLIC llm_token llm_special_token(const llm_model *m, llm_special which) {
-    return m && (int)which >= 0 && (int)which < 8 && m->vocab.status == LLM_OK ? m->vocab.special[which] : LLM_NO_TOKEN;
+    if (!m || (uint32_t)which >= LLM__COUNT(m->vocab.special) || m->vocab.status != LLM_OK) return LLM_NO_TOKEN;
+    return m->vocab.special[which];
 }
 LLM__PUBLIC int llm_is_eog(const llm_model *m, llm_token token) {
     return m && m->vocab.status == LLM_OK && llm__tok_is_eog(&m->vocab, token);
@@ -16685,7 +16691,7 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
     fp = llm__fp_enter();
     mark = llm__heap_mark(&m->heap);
     memset(&p, 0, sizeof p);
-    if (llm__chat_pick(&chat, jinja, &m->gguf, &m->vocab, err) == LLM_OK
+    if (llm__chat_pick(&chat, jinja, &m->gguf, err) == LLM_OK
         && llm__chat_render(chat, &m->vocab, messages, n, flags, &m->heap, &p, err) == LLM_OK) {
         length = p.text.n;
         if (length && cap) memcpy(buf, p.text.p, LLM__MIN(length, cap));
@@ -16697,18 +16703,16 @@ LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const 
     return length;
 }
 #else
+#define LLM__CHAT_LEFT_OUT "chat templates were left out of this build (LLM_NO_CHAT)"
 LLM__PUBLIC size_t llm_render_chat(const llm_model *m, const char *jinja, const llm_message *messages, size_t n, unsigned flags,
                                    char *buf, size_t cap, llm_error *err) {
     (void)m; (void)jinja; (void)messages; (void)n; (void)flags; (void)buf; (void)cap;
-    llm__fail(err, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    llm__fail(err, LLM_UNSUPPORTED, LLM__CHAT_LEFT_OUT);
     return LLM_FAILED;
 }
 #endif
 
-// ---- context: calls ----
-
-// One caller at a time; the host's floating-point environment is put aside for the length of the call (N0).
-typedef struct llm__call { llm__fpenv fp; } llm__call;
+// ---- context: what it tells ----
 
 // The pool counts in 32 bits and for all contexts; here the differences add up.
 static void llm__publish_waits(llm_ctx *c) {
@@ -16739,33 +16743,42 @@ static void llm__publish_roofline(llm_ctx *c) {
     s->decode_gb_s = s->decode_ms > 0.0 ? bytes * 1e-6 / s->decode_ms : 0.0;
     s->roofline_pct = s->probe_gb_s > 0.0 ? LLM__MIN(100.0 * s->decode_gb_s / most, 100.0) : 0.0;
 }
+// The weights that are in memory, counted again if pages came. Asking for each page takes 20 ms per GB: there is a thousandth of the time
+// for it, and the other facts do not wait.
+static void llm__look_at_pages(llm_ctx *c, uint64_t major_faults) {
+    const llm_model *m = c->model;
+    const uint64_t begin = llm__now(m);
+    uint64_t resident = 0, k, end;
+    uint32_t i;
+    if (!c->pages_due && (begin < c->watch.next_count || major_faults == c->major_seen)) return;
+    for (i = 0; i < m->gguf.n_shards; i++) {
+        const llm__gguf_shard *s = &m->gguf.shards[i];
+        resident += llm__os_map_resident(&s->map);
+        for (k = 0; k < s->n_maps; k++) resident += llm__os_map_resident(&s->maps[k]);
+    }
+    c->stats.weights_resident_bytes = resident;
+    c->pages_due = false;
+    c->major_seen = major_faults;
+    end = llm__now(m);
+    c->watch.next_count = end + (end - begin) * 1000;
+}
 // The machine's facts are read again four times a second, or less often where reading them is slow: three thousandths of the time at most.
 static void llm__look(llm_ctx *c) {
     const llm_model *m = c->model;
     const uint64_t begin = llm__now(m);
     llm__memory memory;
     llm__heat heat;
-    uint64_t spent, k, periods, throttled;
-    uint32_t i;
+    uint64_t spent, periods, throttled;
     if (begin < c->watch.next_look) return;
     llm__memory_look(&memory);
     llm__facts_memory(&memory, &c->stats);
-    if (llm__cores_throttled(&periods, &throttled) && periods > c->periods)
+    if (llm__cores_throttled(&periods, &throttled) && periods > c->periods && throttled >= c->throttled)      // less: of another group
         c->stats.quota_throttled_pct = 100.0 * (double)(throttled - c->throttled) / (double)(periods - c->periods);
     llm__heat_look(&heat);
     llm__facts_heat(&heat, c->watch.recent >= c->watch.burst, &c->stats);
     spent = llm__now(m) - begin;
-    if (c->pages_due || memory.major_faults != c->major_seen) {            // asking for each page takes 20 ms per GB: only if it changed
-        c->stats.weights_resident_bytes = 0;
-        for (i = 0; i < m->gguf.n_shards; i++) {
-            const llm__gguf_shard *s = &m->gguf.shards[i];
-            c->stats.weights_resident_bytes += llm__os_map_resident(&s->map);
-            for (k = 0; k < s->n_maps; k++) c->stats.weights_resident_bytes += llm__os_map_resident(&s->maps[k]);
-        }
-    }
-    c->pages_due = false;
-    c->major_seen = memory.major_faults;
     c->watch.next_look = begin + spent + LLM__MAX((uint64_t)250000, spent * 300);
+    llm__look_at_pages(c, memory.major_faults);
 }
 // What neither tokens nor time change.
 static void llm__facts_of_ctx(llm_ctx *c) {
@@ -16875,6 +16888,11 @@ LLM__PUBLIC size_t llm_report(const llm_ctx *ctx, char *buf, size_t cap) {
     return t.n;
 }
 
+// ---- context: calls ----
+
+// One caller at a time; the host's floating-point environment is put aside for the length of the call (N0).
+typedef struct llm__call { llm__fpenv fp; } llm__call;
+
 static bool llm__enter(llm_ctx *c, llm__call *call) {
     if (llm__atomic_exchange(&c->busy, 1)) return false;
     call->fp = llm__fp_enter();
@@ -16959,15 +16977,15 @@ static llm_result llm__open_chat(llm_ctx *c, const char *asked, llm_error *e) {
         c->template_text = llm__copy_text(&c->heap, llm__str_of(asked));
         if (!c->template_text) return llm__fail(e, LLM_NO_MEMORY, "no memory for the chat template");
     }
-    c->chat_result = llm__chat_pick(&c->chat, c->template_text, &c->model->gguf, &c->model->vocab, &reason);
+    c->chat_result = llm__chat_pick(&c->chat, c->template_text, &c->model->gguf, &reason);
     if (c->chat_result == LLM_OK) return LLM_OK;
     if (asked) return llm__fail(e, c->chat_result, "%s", reason.text);
     c->chat_reason = llm__copy_text(&c->heap, llm__str_of(reason.text));
     return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
 #else
     c->chat_result = LLM_UNSUPPORTED;
-    c->chat_reason = llm__copy_text(&c->heap, llm__str_of("chat templates were left out of this build (LLM_NO_CHAT)"));
-    if (asked) return llm__fail(e, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    c->chat_reason = llm__copy_text(&c->heap, llm__str_of(LLM__CHAT_LEFT_OUT));
+    if (asked) return llm__fail(e, LLM_UNSUPPORTED, LLM__CHAT_LEFT_OUT);
     return c->chat_reason ? LLM_OK : llm__fail(e, LLM_NO_MEMORY, "no memory for a message");
 #endif
 }
@@ -17033,7 +17051,7 @@ static void llm__ctx_layout(llm_ctx *c, llm__layout *a) {
 static llm_result llm__ctx_reserve(llm_ctx *c, llm_error *e) {
     llm__layout a = LLM__ZERO;
     c->reserved = true;
-    c->text_room = (uint64_t)LLM__TEXT_PER_TOKEN * c->n_ctx + 256;
+    c->text_room = (uint64_t)LLM__TEXT_PER_TOKEN * c->n_ctx + 256 + 1;
     c->work.n_allocs = NULL;
     c->work.a = llm__arena_none();
     c->aside = c->work;
@@ -17059,8 +17077,7 @@ static llm_ctx *llm__ctx_make(llm_model *m, const llm_ctx_desc *d, llm_error *e)
     if (!c) { llm__fail(e, LLM_NO_MEMORY, "no memory for the context (%U bytes)", (uint64_t)sizeof *c); return NULL; }
     llm__atomic_add(&m->refs, 1);
     c->model = m;
-    c->heap.a = m->heap.a;
-    c->heap.plan = m->heap.plan;
+    c->heap = m->heap;                                              // with what a plan counts
     c->heap.n_allocs = &c->n_allocs;
     c->work = c->aside = c->heap;
     c->n_allocs = 1;                                                // the context itself
@@ -17253,14 +17270,14 @@ static llm_result llm__fail_full(llm_ctx *c, uint64_t needed) {
 // take anyway, and tells it apart. Not where the weights do not fit: there the last pages would push out the first.
 static void llm__first_touch(llm_ctx *c, llm__team *team) {
     llm_model *m = c->model;
-    llm__pieces all = LLM__ZERO;
+    llm__ranges all = LLM__ZERO;
     uint64_t began;
     if (llm__atomic_exchange(&m->touched, 1) || m->gguf.mapping != LLM_MAP || !m->from_path) return;
     if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes) return;
     began = llm__now(m);
     all.heap = &c->work;
     llm__weights_of_token(&m->net, &all);
-    llm__pieces_sort(&all);
+    llm__ranges_sort(&all);
     llm__touch(&all, team, &c->cancel);
     llm__free(&c->work, all.v);
     c->stats.first_touch_ms = llm__ms_since(m, began);
@@ -17274,6 +17291,10 @@ static uint64_t llm__worked_us(const llm_ctx *c, uint64_t start) {
     return us - LLM__MIN(us, c->share.rested_us);
 }
 
+static llm_result llm__check_file(llm_ctx *c) {
+    if (!llm__gguf_changed(&c->model->gguf)) return LLM_OK;
+    return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+}
 // Evaluates what is not in the cache yet, then tokens[n], and makes them the past. logits: [n_want, n_vocab] of the last tokens; NULL with
 // n_want 1 means the context's own. whole: these tokens are all of an input, not a part of one whose caller tells the progress callback and
 // whose last token, alone, is still prefill. All or nothing.
@@ -17286,10 +17307,10 @@ static llm_result llm__advance(llm_ctx *c, const llm_token *tokens, size_t n, si
     uint64_t start = 0;
     llm__team team;
     llm__eval ev = LLM__ZERO;
-    llm_result r = LLM_OK;
+    llm_result r;
     if (n > c->n_ctx - c->past.n) return llm__fail_full(c, (uint64_t)c->past.n + n);
-    if (llm__gguf_changed(&m->gguf))
-        return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+    r = llm__check_file(c);
+    if (r != LLM_OK) return r;
     if (!llm__tokens_add(&c->heap, &c->past, tokens, n)) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for %U tokens", (uint64_t)n);
     r = llm__state_scratch(s, &c->error);
     if (r == LLM_OK) {
@@ -17345,7 +17366,7 @@ static void llm__stats_reset(llm_ctx *c) {
 static llm_result llm__no_memory_for_text(llm_ctx *c) {
     if (!c->reserved) return llm__fail(&c->error, LLM_NO_MEMORY, "no memory for text");
     return llm__fail(&c->error, LLM_CONTEXT_FULL, "the text passes what the arena keeps for n_ctx %u, which is %U bytes of messages and as "
-                     "many of fed text; rewind, shorten it or raise n_ctx", c->n_ctx, c->text_room);
+                     "many of fed text; rewind, shorten it or raise n_ctx", c->n_ctx, c->text_room - 1);
 }
 
 static void llm__forget_answer(llm_ctx *c) {
@@ -17506,7 +17527,7 @@ static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, 
 #else
 static llm_result llm__append_notes(llm_ctx *c, llm__tokens *t, size_t n_notes, bool ask, size_t *content_end) {
     (void)t; (void)n_notes; (void)ask; (void)content_end;
-    return llm__fail(&c->error, LLM_UNSUPPORTED, "chat templates were left out of this build (LLM_NO_CHAT)");
+    return llm__fail(&c->error, LLM_UNSUPPORTED, LLM__CHAT_LEFT_OUT);
 }
 #endif
 
@@ -17560,23 +17581,25 @@ static llm_result llm__base_from_answer(llm_ctx *c) {
     llm__free(&c->work, t.v);
     return r;
 }
-// The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages. Where an arena has no room for
-// its text, it and all before it are raw tokens from now on: that always succeeds.
+// The answer so far becomes part of the conversation: a message, or raw tokens where there are no messages. A message is a C string: what
+// has a NUL in it can be none, and where an arena has no room for its text, there is none either. Then it and all before it are raw tokens
+// from now on: that always succeeds.
 static llm_result llm__settle_answer(llm_ctx *c) {
-    const llm__str role = llm__str_of("assistant"), text = llm__str_n(c->answer.p ? c->answer.p : "", c->answer.n);
-    const bool cut = c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING;
+    const llm__str role = llm__str_of("assistant"), text = llm__str_n(c->answer.n ? c->answer.p : "", c->answer.n);
+    const bool cut = c->why == LLM_STOP_STRING || c->ended == LLM_STOP_STRING, noted = c->n_notes && strlen(text.p) == text.n;
     llm_result r = LLM_OK;
     if (!c->answering) return LLM_OK;
-    if (c->n_notes && !c->overlong && llm__notes_room(c, c->n_notes + 1, llm__note_bytes(role, text))) {
+    if (noted && !c->overlong && llm__notes_room(c, c->n_notes + 1, llm__note_bytes(role, text))) {
         llm__note_add(c, role, text);
         c->notes_settled = c->n_notes;
-    } else if (c->n_notes && !c->reserved) {
+    } else if (noted && !c->reserved) {
         return llm__no_memory_for_text(c);
     } else {
+        const bool retold = cut && !c->overlong;
         if (!llm__tokens_reserve(&c->heap, &c->base, c->past.n)) return llm__no_memory_for_text(c);
-        if (cut && !c->n_notes && !c->overlong) r = llm__base_from_answer(c);
+        if (retold) r = llm__base_from_answer(c);
         if (r != LLM_OK && !c->reserved) return r;
-        if (!cut || c->n_notes || c->overlong || r != LLM_OK) llm__base_from_past(c);
+        if (!retold || r != LLM_OK) llm__base_from_past(c);
         llm__notes_cut(c, 0);
         c->notes_settled = 0;
     }
@@ -17758,9 +17781,8 @@ static llm_result llm__probe_ctx(llm_ctx *c, uint32_t max_ms, double *gb_s) {
     llm_model *m = c->model;
     llm__team team;
     llm__probe p = LLM__ZERO;
-    llm_result r;
-    if (llm__gguf_changed(&m->gguf))
-        return llm__fail(&c->error, LLM_IO, "the model file changed on disk while it was mapped; load it again");
+    llm_result r = llm__check_file(c);
+    if (r != LLM_OK) return r;
     team = llm__team_take(m->pool);
     p.run.team = &team; p.run.k = &m->kernels; p.run.cancel = &c->cancel;
     p.clock = &m->clock;
@@ -17894,7 +17916,6 @@ static llm_result llm__one_token(llm_ctx *c) {
     if (r != LLM_OK) return r;
     if (llm__tok_is_eog(v, token)) { c->ended = LLM_STOP_EOG; return LLM_OK; }
     n = llm__tok_piece(v, token, 0, NULL, 0);
-    if (n == LLM_FAILED) n = 0;                                     // an id without text: padding of the vocabulary
     if (!llm__string_room(h, &c->held, n) || !llm__tokens_add(h, &c->past, &token, 1)) return llm__no_memory_for_text(c);
     c->has_logits = false;
     c->n_answer++;

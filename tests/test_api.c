@@ -2299,6 +2299,56 @@ static void spelled_control_token(llm_model *m) {
     llm_close(c);
 }
 
+// An answer may hold a NUL, and no message can: the conversation keeps all of it as raw tokens, and a stop string behind it stays out.
+static size_t count_text(const llm_ctx *c, const char *text, size_t n) {
+    static char all[TEXT];
+    const size_t length = llm_detokenize(c->model, c->past.v, c->past.n, LLM_SHOW_SPECIAL, all, sizeof all);
+    size_t i, found = 0;
+    for (i = 0; length <= sizeof all && i + n <= length; i++) found += memcmp(all + i, text, n) == 0;
+    return found;
+}
+static void nul_in_an_answer(llm_model *m) {
+    static const char text[] = "fox\0!";
+    const char *const stop = "!";
+    char said[64];
+    size_t n, k, i, n_said;
+    int messages, stopped;
+    llm_token ids[16];
+    const char *piece;
+    SECTION("a NUL in an answer");
+    for (messages = 0; messages < 2; messages++) for (stopped = 0; stopped < 2; stopped++) {
+        llm_ctx *c = open_text(m, 1, 0);
+        llm_stats_info s;
+        if (!CHECK(c != NULL)) return;
+        n = llm_tokenize(m, text, sizeof text - 1, 0, ids, 16);
+        if (!CHECK(n > 3 && n <= 16)) { llm_close(c); return; }
+        if (stopped) CHECK_EQ(llm_set_stop(c, &stop, 1), LLM_OK);
+        CHECK_EQ(messages ? llm_say(c, "user", question) : llm_feed(c, "Once", 4), LLM_OK);
+        for (i = n_said = 0; i < n; i++) {                          // one token at a time, each the only one that can be picked
+            llm_sampling one;
+            llm_bias bias;
+            memset(&one, 0, sizeof one);
+            bias.token = ids[i]; bias.bias = 1e6f;
+            one.bias = &bias; one.n_bias = 1;
+            CHECK_EQ(llm_set_sampling(c, &one), LLM_OK);
+            while ((piece = llm_next(c, &k)) != NULL && n_said + k < sizeof said) { memcpy(said + n_said, piece, k); n_said += k; }
+        }
+        CHECK_EQ(n_said, stopped ? 4 : 5);
+        CHECK(n_said >= 4 && memcmp(said, text, n_said < 5 ? n_said : 5) == 0);
+        CHECK_EQ(llm_why(c), stopped ? LLM_STOP_STRING : LLM_STOP_LIMIT);
+        CHECK_EQ(llm_set_sampling(c, NULL), LLM_OK);
+        CHECK_EQ(messages ? llm_say(c, "user", "And then?") : llm_feed(c, " And then?", 10), LLM_OK);
+        CHECK(llm_next(c, NULL) != NULL || llm_why(c) == LLM_STOP_EOG);
+        memset(&s, 0, sizeof s);
+        llm_stats(c, &s);
+        CHECK(s.reused_tokens > 0);
+        CHECK_EQ(count_text(c, text, 4), 1);
+        CHECK_EQ(count_text(c, stop, 1), stopped ? 0 : 1);
+        CHECK_EQ(count_text(c, "And then?", 9), 1);
+        llm_close(c);
+    }
+}
+
 static void cancelled_answer(llm_model *m) {
     static reply whole, part, rest;
     llm_ctx *c = open_text(m, 60, 0);
@@ -2561,6 +2611,7 @@ static void errors_stay(llm_model *m) {
 }
 // Who does not look at what llm_say returns asks llm_next, and learns from it what was wrong.
 static void refused_input(llm_model *m) {
+    const char *const none = "";
     llm_ctx_desc d;
     llm_ctx *c = open_text(m, 0, 0);
     char text[sizeof ((llm_error *)0)->text];
@@ -2571,6 +2622,9 @@ static void refused_input(llm_model *m) {
     CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_ARG);
     CHECK_TEXT(llm_last_error(c)->text, text);
     CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && llm_last_error(c)->code == LLM_BAD_ARG);
+    CHECK_EQ(llm_say(c, "user", NULL), LLM_BAD_ARG);                      // the last that was refused is the one that is told
+    CHECK_EQ(llm_set_stop(c, &none, 1), LLM_BAD_ARG);
+    CHECK(llm_next(c, NULL) == NULL && llm_why(c) == LLM_STOP_ERROR && strstr(llm_last_error(c)->text, "stop") != NULL);
     CHECK_EQ(llm_set_max_tokens(c, 3), LLM_OK);                           // another call succeeds: forgotten
     CHECK_EQ(llm_last_error(c)->code, LLM_OK);
     llm_close(c);
@@ -2726,6 +2780,7 @@ static void text_suites(void) {
     raw_text(m);
     forged_turns(m);
     spelled_control_token(m);
+    nul_in_an_answer(m);
     cancelled_answer(m);
     full_in_text(m);
     failure_after_feeding(m);

@@ -420,6 +420,29 @@ static void test_limits(const char *path) {
     placed_close(&p);
     free(much);
 }
+// The bytes that llm.h promises, and one more: of fed text, and of messages with their roles and a NUL for each text. Special tokens are long,
+// so that they are few.
+static void test_last_byte(const char *path) {
+    llm_ctx_desc c = sizes(128, 8, LLM_KV_F16);
+    const size_t most = 8 * 128 + 256, own = sizeof "user";
+    char *text = repeated("<|endoftext|>", 1300);
+    placed p;
+    size_t n;
+    c.trust_content = 1;
+    if (placed_open(&p, path, &c)) {
+        for (n = most + 1; n >= most; n--) {
+            CHECK_EQ(llm_feed(p.c, text, n), n > most ? LLM_CONTEXT_FULL : LLM_OK);
+            if (n > most) CHECK(strstr(llm_last_error(p.c)->text, "1280 bytes of messages") != NULL);
+        }
+        CHECK_EQ(llm_rewind(p.c, 0), LLM_OK);
+        for (n = most + 1 - own - 1; n >= most - own - 1; n--) {
+            text[n] = 0;
+            CHECK_EQ(llm_say(p.c, "user", text), n > most - own - 1 ? LLM_CONTEXT_FULL : LLM_OK);
+        }
+    }
+    placed_close(&p);
+    free(text);
+}
 // Ordinary text that fills the context to its last position is not refused for its length.
 static void test_fills(const char *path) {
     llm_ctx_desc c = sizes(256, 16, LLM_KV_Q8_0);
@@ -870,6 +893,7 @@ int main(void) {
     test_plan_inside(tiny);
     SECTION("limits");
     test_limits(tiny);
+    test_last_byte(tiny);
     test_fills(tiny);
     test_settings(tiny);
     test_spare(tiny);

@@ -67,6 +67,30 @@ for macros in $all_out "-DLLM_STATIC" "$all_out"; do
     fi
 done
 
+# -- compilers between two instruction sets: GCC 9 and 10 know AVX-512 VNNI but not AVX-VNNI. What a build says of itself must be what it has.
+cat > "$dir/isas.c" << 'END'
+#include <stdio.h>
+#define LLM_IMPLEMENTATION
+#include "llm.h"
+int main(void) {
+    const char *list = llm__isas_compiled();
+#define LLM__X(id, name) if (id != LLM_ISA_AUTO && llm__has(list, name) != llm__isa_compiled(id)) printf("%s: ", name);
+    LLM__ISAS(LLM__X)
+    puts(list);
+    return 0;
+}
+END
+if has gcc && [ "$(uname -m)" = x86_64 ]; then
+    for version in 8 9 11; do
+        case $version in 8) list=AVX2 ;; 9) list="AVX2, AVX-512 VNNI" ;; *) list="AVX2, AVX-VNNI, AVX-512 VNNI" ;; esac
+        # shellcheck disable=SC2086
+        said=$(gcc -std=c99 -O0 -w -DLLM_QUIET $CPPFLAGS -U__GNUC__ -D__GNUC__=$version -I. "$dir/isas.c" -o "$dir/isas" -pthread && "$dir/isas")
+        check "as GCC $version: $said" [ "$said" = "scalar, $list" ]
+    done
+else
+    lacks "GCC for x86-64, which could pass for an older one"
+fi
+
 # -- the examples
 for file in examples/*.c; do
     in_c gcc c99 "$file"

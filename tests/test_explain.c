@@ -343,6 +343,14 @@ static void test_rules(void) {
     CHECK_EQ(llm__findings_of(&f, two, 1), 1);
     CHECK_TEXT(two[0].code, "unoptimized_build");
 }
+// Where a name is missing, a finding says so; where one is too many, the finding is another one, whose advice does not help.
+static void test_compiled(void) {
+    const char *list = llm__isas_compiled();
+    SECTION("the instruction sets that are compiled in are those that are named");
+#define LLM__X(id, name) CHECK(llm__has(list, name) == llm__isa_compiled(id) || id == LLM_ISA_AUTO);
+    LLM__ISAS(LLM__X)
+#undef LLM__X
+}
 static void test_texts(void) {
     llm_stats_info f = healthy();
     char buf[252];
@@ -501,6 +509,39 @@ static void test_plan_counts(void) {
         for (j = 0; j < LLM__COUNT(n_ctx); j++)
             for (k = 0; k < LLM__COUNT(kv); k++) plan_against_count(path, n_ctx[j], kv[k]);
     }
+}
+
+// What a context takes for its wishes is a part of the tables: it grows by as much as the allocator counts.
+static void test_plan_wishes(void) {
+    const char *path = "examples/tiny/tiny.gguf";
+    uint64_t planned[2], counts[2];
+    int wish;
+    SECTION("a plan counts the sampler and the template of its context");
+    for (wish = 0; wish < 2; wish++) {
+        static char jinja[4096];
+        counted count = { 0, 0 };
+        llm_model_desc d;
+        llm_ctx_desc c;
+        llm_plan_info plan;
+        llm_error e;
+        llm_model *m;
+        llm_ctx *ctx;
+        memset(&d, 0, sizeof d); memset(&c, 0, sizeof c); memset(&plan, 0, sizeof plan);
+        d.n_threads = 1;
+        d.allocator.user = &count; d.allocator.alloc_fn = counted_alloc; d.allocator.free_fn = counted_free;
+        if (wish) { c.sampling.temperature = 1.0f; c.sampling.typical_p = 0.5f; c.sampling.repeat_penalty = 1.1f; c.chat_template = jinja; }
+        CHECK_EQ(llm_plan(path, &d, &c, &plan, &e), LLM_OK);
+        m = llm_load(path, &d, &e);
+        if (!wish) CHECK(llm_meta(m, "tokenizer.chat_template", jinja, sizeof jinja) < sizeof jinja);
+        ctx = llm_open(m, &c, &e);
+        if (!CHECK(ctx != NULL)) printf("  %s\n", e.text);
+        planned[wish] = plan.model_bytes;
+        counts[wish] = count.now;
+        llm_close(ctx);
+        llm_unload(m);
+    }
+    CHECK(counts[1] > counts[0] + 1000);
+    CHECK_EQ(planned[1] - planned[0], counts[1] - counts[0]);
 }
 
 typedef struct spy { const unsigned char *bytes; uint64_t n_read, furthest; } spy;
@@ -790,6 +831,75 @@ static void test_hostile_fp(void) {
     tree_end();
 #endif
 }
+// Only what is mapped can be dropped and read again: where it was read, or is the host's, too little free memory is no news.
+static void test_what_is_read_again(void) {
+    size_t n;
+    unsigned char *bytes = test_read("examples/tiny/tiny.gguf", &n);
+    int way;
+    SECTION("the warning that weights will be read again and again");
+    if (!CHECK(bytes != NULL)) return;
+    tree_begin("explain.tree");
+    tree_file("/proc/meminfo", "MemTotal: 16000 kB\nMemFree: 17 kB\nMemAvailable: 17 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
+    for (way = 0; way < 3; way++) {
+        int warned = 0;
+        llm_model_desc d;
+        llm_error e;
+        llm_model *m;
+        memset(&d, 0, sizeof d);
+        d.force = 1;
+        d.mapping = way == 1 ? LLM_READ : LLM_MAP_AUTO;
+        d.logger.log_fn = hear_figures; d.logger.user = &warned;
+        m = way == 2 ? llm_load_memory(bytes, n, &d, &e) : llm_load("examples/tiny/tiny.gguf", &d, &e);
+        if (CHECK(m != NULL)) CHECK_EQ(warned, way == 0 && m->gguf.mapping == LLM_MAP);
+        llm_unload(m);
+    }
+    tree_end();
+    free(bytes);
+}
+// CLOCK, TREE: each reading of this clock is 2 ms after the one before, so counting the pages of the weights takes 2 ms, and every token
+// comes with a page from storage.
+static void test_looks(void) {
+    fake_clock clock = { 1000000, 2000 };
+    llm_model_desc d;
+    llm_stats_info s;
+    llm_error e;
+    llm_model *m;
+    llm_ctx *ctx;
+    uint64_t began;
+    unsigned looks = 0, counts = 0, i;
+    SECTION("CLOCK: counting the pages of the weights takes a thousandth of the time, and no other fact waits for it");
+    tree_begin("explain.tree");
+    tree_file("/proc/meminfo", MEMINFO);
+    tree_file("/proc/self/cgroup", "0::/app\n");
+    tree_file("/sys/fs/cgroup/app/cpu.stat", "usage_usec 5\nnr_periods 10\nnr_throttled 5\n");
+    memset(&d, 0, sizeof d); memset(&s, 0, sizeof s);
+    d.clock.user = &clock; d.clock.now_us = fake_now;
+    d.n_threads = 1;
+    m = llm_load("examples/tiny/tiny.gguf", &d, &e);
+    ctx = llm_open(m, NULL, &e);
+    if (!CHECK(ctx != NULL)) return;
+    for (began = clock.us; clock.us - began < 60000000; ) {
+        ctx->major_seen--;
+        ctx->stats.weights_resident_bytes = ctx->stats.mem_total = 77;
+        llm_set_max_tokens(ctx, 0);                                    // every call may look
+        looks += ctx->stats.mem_total != 77;
+        counts += ctx->stats.weights_resident_bytes != 77;
+    }
+    CHECK(looks >= 80 && looks <= 240);                                // two readings: 4 ms, 300 times that
+    CHECK(counts >= 10 && counts <= 31);
+    SECTION("the quota of another control group");
+    tree_file("/sys/fs/cgroup/app/cpu.stat", "usage_usec 5\nnr_periods 20\nnr_throttled 8\n");
+    for (i = 0; i < 2; i++) {
+        ctx->watch.next_look = 0;
+        llm_set_max_tokens(ctx, 0);
+        llm_stats(ctx, &s);
+        CHECK(LLM__SYSTEM ? s.quota_throttled_pct > 29.9 && s.quota_throttled_pct < 30.1 : s.quota_throttled_pct <= 0.0);
+        tree_file("/sys/fs/cgroup/app/cpu.stat", "usage_usec 5\nnr_periods 30\nnr_throttled 2\n");      // the process was moved
+    }
+    llm_close(ctx);
+    llm_unload(m);
+    tree_end();
+}
 
 int main(void) {
     test_memory();
@@ -798,15 +908,19 @@ int main(void) {
     test_percentiles();
     test_cost();
     test_rules();
+    test_compiled();
     test_texts();
     test_address_space();
     test_vast_contexts();
     test_plan_verdicts();
     test_plan_counts();
+    test_plan_wishes();
     test_plan_routes();
     test_sparse();
     test_stages();
     test_hot();
     test_hostile_fp();
+    test_what_is_read_again();
+    test_looks();
     return test_done();
 }

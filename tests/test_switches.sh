@@ -54,6 +54,7 @@ int main(int argc, char **argv) {
     llm_info info = LLM__ZERO;
     llm_finding found[2];
     llm_stats_info stats = LLM__ZERO;
+    llm_plan_info plan = LLM__ZERO;
     llm_error e, bare;
     llm_model *m;
     llm_ctx *c;
@@ -66,6 +67,8 @@ int main(int argc, char **argv) {
     m = llm_load_memory(bytes, n, &desc, &e);
     c = llm_open(m, &ctx_desc, &e);
     if (!c) { printf("refused %d %s\n", (int)e.code, e.text); llm_unload(m); return 0; }
+    if (llm_plan_memory(bytes, n, &desc, &ctx_desc, &plan, &e) != LLM_OK) { puts(e.text); return 1; }
+    printf("plan %d %s\n", (int)plan.verdict, plan.reason);
     llm_model_info(m, &info);
     if (llm_eval(c, tokens, 8) < 0) { puts(llm_last_error(c)->text); return 1; }
     p = (const unsigned char *)llm_logits(c);
@@ -176,6 +179,8 @@ all="-DLLM_SMALL -DLLM_NO_STDLIB -DLLM_NO_K_QUANTS -DLLM_NO_RARE_QUANTS -DLLM_NO
 -DLLM_NO_DIAGNOSIS -DLLM_NO_SENTENCES"
 check "all of them build without a warning" build all $all
 run all
+check "all of them: a plan's verdict in words" grep -q '^plan 0 how much is free is not known$' "$(of all $tiny)"
+check "the whole library has figures" grep -q '^plan 0 fits: [0-9.]* [kMG]*B in all, [0-9.]* [kMG]*B is free$' "$(of whole $tiny)"
 check "all of them: the same bits" [ "$(bits all tests/data/llama-dense.gguf)" = "$(bits whole tests/data/llama-dense.gguf)" ]
 for other in clang g++ clang++; do
     has $other || { skip "$other is not installed"; continue; }

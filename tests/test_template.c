@@ -631,6 +631,12 @@ static void test_strictness(void) {
         LOOP SYSTEM("a\\\nb") TURN "{% endfor %}" PROMPT,                                  // one that joins two lines
         LOOP SYSTEM("a\r\nb") TURN "{% endfor %}" PROMPT,                                   // a line end that Jinja makes a newline
         "{% if tools %}" LOOP TURN "{% endfor %}" PROMPT "{% endif %}",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{{ never closed",                    // Jinja raises: nothing of it is a template
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{{ 'never closed }}{% endif %}",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{# never closed",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}never closed",
+        LOOP TURN "{% endfor %}" PROMPT "{% if tools %}{% if x %}{% endif %}",
+        "{% if tools %}{% else %}" LOOP TURN "{% endfor %}" PROMPT,
         "{% if tools %}{% elif x %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,
         "{% if not tools %}{% else %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT,
         "{% if tools and x %}{% else %}" LOOP TURN "{% endfor %}{% endif %}" PROMPT
@@ -691,17 +697,18 @@ static void test_names(void) {
     llm_error e;
     llm__chat chat;
     SECTION("names");
+    for (i = 0; i < LLM__COUNT(llm__forms); i++) CHECK_EQ(llm__forms[i].id, i);            // a row stands where its name says
     for (i = 0; i < LLM__COUNT(names); i++) {
         char *got;
-        CHECK(llm__chat_pick(&chat, names[i], NULL, NULL, &e) == LLM_OK && e.code == LLM_OK);
+        CHECK(llm__chat_pick(&chat, names[i], NULL, &e) == LLM_OK && e.code == LLM_OK);
         got = render(&chat, m, 4, LLM_GENERATION_PROMPT, &e);
         CHECK_TEXT(got, want[i]);
         free(got);
         CHECK(strstr(LLM__FORM_NAMES, names[i]) != NULL);
     }
-    CHECK(llm__chat_pick(&chat, "chatlm", NULL, NULL, &e) == LLM_BAD_TEMPLATE && chat.form == NULL && strstr(e.text, "chatml"));
-    CHECK(llm__chat_pick(&chat, "", NULL, NULL, &e) == LLM_BAD_TEMPLATE);
-    CHECK(llm__chat_pick(&chat, "{{ x }}", NULL, NULL, &e) == LLM_BAD_TEMPLATE && strstr(e.text, "llm_feed"));
+    CHECK(llm__chat_pick(&chat, "chatlm", NULL, &e) == LLM_BAD_TEMPLATE && chat.form == NULL && strstr(e.text, "chatml"));
+    CHECK(llm__chat_pick(&chat, "", NULL, &e) == LLM_BAD_TEMPLATE);
+    CHECK(llm__chat_pick(&chat, "{{ x }}", NULL, &e) == LLM_BAD_TEMPLATE && strstr(e.text, "llm_feed"));
     CHECK(llm__chat_render_with(&chat, llm__str_of(""), llm__str_of(""), m, 4, 0, NULL, NULL, &e) == LLM_BAD_TEMPLATE);
 }
 
@@ -725,7 +732,7 @@ static void test_refusals(void) {
         llm__chat chat;
         llm_error e;
         char *got;
-        llm__chat_pick(&chat, refused[i].name, NULL, NULL, NULL);
+        llm__chat_pick(&chat, refused[i].name, NULL, NULL);
         got = render(&chat, refused[i].m, refused[i].n, 0, &e);
         CHECK(got == NULL && e.code == refused[i].want && e.text[0]);
         free(got);
@@ -774,7 +781,7 @@ static void test_spans(void) {
         llm__prompt p;
         llm__chat chat;
         memset(&p, 0, sizeof p);
-        llm__chat_pick(&chat, "chatml", NULL, NULL, NULL);
+        llm__chat_pick(&chat, "chatml", NULL, NULL);
         CHECK(llm__chat_render_with(&chat, llm__str_of(""), llm__str_of(""), odd, 1, 0, &h, &p, NULL) == LLM_OK);
         CHECK(p.n_plain == 2 && p.plain[0].begin == 12 && p.plain[0].end == 23);
         CHECK_TEXT(p.text.p, "<|im_start|>x<|im_end|>\ny<|im_end|>\n");
@@ -787,7 +794,7 @@ static void test_spans(void) {
         llm__prompt p;
         llm__chat chat;
         memset(&p, 0, sizeof p);
-        llm__chat_pick(&chat, "llama2", NULL, NULL, NULL);
+        llm__chat_pick(&chat, "llama2", NULL, NULL);
         CHECK(llm__chat_render_with(&chat, llm__str_of("<s>"), llm__str_of("</s>"), trimmed, 2, 0, &h, &p, NULL) == LLM_OK);
         CHECK_TEXT(p.text.p, "<s>[INST] <<SYS>>\ns\n<</SYS>> [/INST]");
         CHECK(p.n_plain == 1 && p.plain[0].end - p.plain[0].begin == 1 && p.text.p[p.plain[0].begin] == 's');
@@ -807,7 +814,7 @@ static void test_no_memory(void) {
         llm_result r;
         memset(&p, 0, sizeof p);
         mem.fail_at = k;
-        llm__chat_pick(&chat, "llama3", NULL, NULL, NULL);
+        llm__chat_pick(&chat, "llama3", NULL, NULL);
         r = llm__chat_render_with(&chat, llm__str_of("<s>"), llm__str_of("</s>"), m, 5, 1, &h, &p, &e);
         CHECK(mem.calls < k ? r == LLM_OK : r == LLM_NO_MEMORY && e.text[0] && p.text.p == NULL && p.plain == NULL);
         llm__prompt_free(&p, &h);
@@ -876,9 +883,9 @@ static void test_files(void) {
         o.heap = &h; o.log = &quiet; o.progress = &progress; o.clock = &clock;
         make_file(&b, files[i].tokens, files[i].jinja);
         if (!CHECK(llm__gguf_open_memory(&g, b.v, b.n, &o, &e) == LLM_OK)) { printf("    %s\n", e.text); return; }
-        if (files[i].form < 0) CHECK(llm__chat_pick(&chat, NULL, &g, NULL, &e) == LLM_BAD_TEMPLATE && e.text[0] && !chat.form);
-        else CHECK(llm__chat_pick(&chat, NULL, &g, NULL, &e) == LLM_OK && chat.form == &llm__forms[files[i].form]);
-        CHECK(llm__chat_pick(&chat, "gemma", &g, NULL, &e) == LLM_OK && chat.form == &llm__forms[LLM__FORM_GEMMA]);
+        if (files[i].form < 0) CHECK(llm__chat_pick(&chat, NULL, &g, &e) == LLM_BAD_TEMPLATE && e.text[0] && !chat.form);
+        else CHECK(llm__chat_pick(&chat, NULL, &g, &e) == LLM_OK && chat.form == &llm__forms[files[i].form]);
+        CHECK(llm__chat_pick(&chat, "gemma", &g, &e) == LLM_OK && chat.form == &llm__forms[LLM__FORM_GEMMA]);
         llm__gguf_close(&g);
         CHECK_EQ(mem.live, 0);
     }

@@ -815,7 +815,7 @@ static void crowded_texts(file *f, bool chosen) {
     file_array(f, "tokenizer.ggml.tokens", LLM__GGUF_STRING, CROWD);
     for (n = 0, i = 4096; n < CROWD; i++) {
         sprintf(text, "%x", i);
-        if (chosen && !is_home(llm__tok_mix(llm__tok_hash(LLM__TOK_HASH, llm__str_of(text))))) continue;
+        if (chosen && !is_home(llm__tok_mix(llm__tok_hash(LLM__FNV_BASIS, llm__str_of(text))))) continue;
         put_text(f, text);
         n++;
     }
