@@ -10985,8 +10985,8 @@ static void llm__matmul_rows(const llm__matmul_job *job, const llm__product *p, 
         k->v.affine(tile.out + t * tile.ld, w->scale, w->bias ? w->bias + row : NULL, n_rows, w->bias_first);
 }
 
-// A piece goes to the kernel in steps, between which a cancel is heard: 32 rows of 11008 columns for 512 tokens are 0.18 GMAC, 2 ms with AVX2
-// and 0.2 s with scalar kernels. A larger n_batch takes in proportion.
+// A piece goes to the kernel in steps, between which a cancel is heard: 32 rows of 11008 columns for 512 tokens are 0.18 GMAC, 2 ms with
+// AVX2 and 0.2 s with scalar kernels. A larger n_batch takes in proportion.
 static void llm__matmul_work(void *arg, uint32_t worker) {
     llm__matmul_job *job = (llm__matmul_job *)arg;
     uint32_t begin, end, i, done = UINT32_MAX;
