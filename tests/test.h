@@ -95,6 +95,9 @@ static TEST_UNUSED void test_lacks(const char *why) {
     fflush(stdout);
 }
 
+// Under an emulator a second says nothing of what the code costs: tests/test_cpus.sh tells.
+static TEST_UNUSED int test_is_emulated(void) { return getenv("LLM_EMULATED") != NULL; }
+
 static TEST_UNUSED int test_done(void) {
     printf("%lu passed, %lu failed\n", test_now.passed, test_now.failed);
     fflush(stdout);

@@ -41,7 +41,8 @@ picks() { check "$1 picks $2" grep -qx "isa $2" "$log"; }
 suite() {
     log=$dir/$(echo "$1" | tr ' ,=/' '____').txt
     begin=$(date +%s)
-    TEST_SCRATCH=$dir $2 "$program" > "$log" 2>&1
+    # shellcheck disable=SC2086
+    env TEST_SCRATCH="$dir" ${2:+LLM_EMULATED=1} $2 "$program" > "$log" 2>&1
     code=$?
     check "$1: $(grep -m 3 failed "$log" | tr '\n' ';')" [ $code -eq 0 ]
     echo "$1: $(tail -n 1 "$log"), $(($(date +%s) - begin)) s"

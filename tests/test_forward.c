@@ -1,5 +1,6 @@
 // test_forward.c - logits against references: small models of every architecture and stored type, computed by another engine,
 // and long inputs against a forward pass in binary64 written here.
+#define _FILE_OFFSET_BITS 64         // the fixtures' folder may have inode numbers of more than 32, and readdir gives up at them
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include "test.h"
@@ -134,16 +135,16 @@ static void rough_keys(void) {
     unsigned char *file = test_read(test_data("llama-dense.gguf"), &n);
     llm_model *m = llm_load_memory(file, n, NULL, NULL);
     const llm__gguf_tensor *t = m ? llm__gguf_tensor_find(&m->gguf, llm__str_of("blk.1.attn_k.bias")) : NULL;
-    const float large = 1000.0f, small = 12.0f;
+    const uint8_t large[4] = { 0x00, 0x00, 0x7a, 0x44 }, small[4] = { 0x00, 0x00, 0x40, 0x41 };      // 1000 and 12, as a file has them
     uint64_t smooth_bytes, rough_bytes, bytes;
     double kept, forced;
     SECTION("keys with large biases");
     if (!CHECK(t && t->n_bytes == 16 * 4) || !CHECK(golden_read(&g, test_data("llama-dense.logits")))) { llm_unload(m); free(file); return; }
     at = (size_t)(t->data - file) + 15 * 4;
     llm_unload(m);
-    memcpy(file + at, &small, 4);
+    memcpy(file + at, small, 4);
     CHECK(rough_kl(file, n, &g, 1, &smooth_bytes) <= KV_GATE);
-    memcpy(file + at, &large, 4);
+    memcpy(file + at, large, 4);
     kept = rough_kl(file, n, &g, 1, &rough_bytes);
     forced = rough_kl(file, n, &g, 0, &bytes);
     printf("  a bias of 1000 in one key: KL %.2e, with its keys in 8 bits %.2e\n", kept, forced);
@@ -289,7 +290,7 @@ static const float *weights(const plain *p, int layer, const char *suffix) {
     if (layer < 0) sprintf(name, "%s", suffix);
     else sprintf(name, "blk.%d.%s", layer, suffix);
     t = llm__gguf_tensor_find(&p->file, llm__str_of(name));
-    return t ? (const float *)(const void *)t->data : NULL;       // F32, mapped, aligned to 32
+    return t ? (const float *)(const void *)t->data : NULL;       // F32, aligned to 32
 }
 static void plain_sin_cos(double x, double *s, double *c) {
     const double two_pi = 6.283185307179586477;
@@ -416,6 +417,15 @@ static float *plain_logits(const plain *p, const llm_token *tokens, size_t n) {
     return logits;
 }
 
+// The floats of a file become this machine's.
+static void in_host_order(const llm__gguf_tensor *t) {
+    uint8_t *bytes = (uint8_t *)(uintptr_t)t->data;
+    uint64_t i;
+    for (i = 0; i < t->n_weights; i++) {
+        const float f = llm__bits_f32(llm__le32(bytes + 4 * i));
+        memcpy(bytes + 4 * i, &f, 4);
+    }
+}
 static int plain_open(plain *p, const char *path, const char *arch) {
     static llm_allocator none;
     static llm__heap heap;
@@ -424,12 +434,15 @@ static int plain_open(plain *p, const char *path, const char *arch) {
     char key[96];
     float f = 0;
     struct { const char *name; uint32_t *to; } counts[7];
+    uint32_t k;
     int i;
     memset(p, 0, sizeof *p);
     memset(&o, 0, sizeof o);
     heap.a = none;
     o.heap = &heap;
+    o.mapping = LLM_READ;                                         // into memory that can be written
     if (llm__gguf_open_path(&p->file, path, &o, &e) != LLM_OK) { printf("  %s\n", e.text); return 0; }
+    for (k = 0; k < p->file.n_tensors; k++) in_host_order(&p->file.tensors[k]);
     counts[0].name = "embedding_length";         counts[0].to = &p->n_embd;
     counts[1].name = "feed_forward_length";      counts[1].to = &p->n_ff;
     counts[2].name = "attention.head_count";     counts[2].to = &p->n_head;
@@ -770,14 +783,16 @@ static golden_file with_expert_scales(const golden_file *f, bool beside) {
     if (!rewrite(f, &g, &out)) return out;
     for (i = 0; i < g.n_tensors; i++) {
         const llm__gguf_tensor *t = &g.tensors[i];
-        const float *w = (const float *)(const void *)t->data;
         const uint64_t each = t->n_weights / t->dims[2];
         char name[80], *kind;
         llm__format(name, sizeof name, "%v", &t->name);
         put_entry(&out, name, t->n_dims, t->dims, t->gguf_type, data.n);
         n++;
         kind = strstr(name, "_exps.weight") ? strstr(name, "ffn_") + 4 : NULL;
-        for (j = 0; j < t->n_weights; j++) golden_f32(&data, kind && !beside ? w[j] * expert_scale(*kind, j / each) : w[j]);
+        for (j = 0; j < t->n_weights; j++) {
+            const float w = llm__bits_f32(llm__le32(t->data + 4 * j));
+            golden_f32(&data, kind && !beside ? w * expert_scale(*kind, j / each) : w);
+        }
         put_aligned(&data);
         if (!kind || !beside) continue;
         strcpy(strstr(name, ".weight"), ".scale");

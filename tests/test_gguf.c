@@ -41,6 +41,9 @@ static int shim_fstatfs(int fd, struct statfs *s) {
 #define LLM_IMPLEMENTATION
 #include "llm.h"
 #include "test.h"
+#if SHIM
+#include "far_map.h"
+#endif
 #include "gguf_writer.h"
 
 #if defined(LLM_NO_MMAP)
@@ -244,7 +247,7 @@ static void test_getters(const llm__gguf *g) {
     CHECK(llm__gguf_u32(g, "k.i64", &u, &e) == LLM_BAD_FILE && strstr(e.text, "negative"));
     CHECK(llm__gguf_u32(g, "k.yes", &u, &e) == LLM_BAD_FILE && strstr(e.text, "BOOL"));
     CHECK(llm__gguf_u32(g, "k.heads", &u, &e) == LLM_BAD_FILE && strstr(e.text, "ARRAY of INT32"));
-    CHECK(llm__gguf_f32(g, "k.f32", &f, &e) == LLM_OK && f == 1e-5f);
+    CHECK(llm__gguf_f32(g, "k.f32", &f, &e) == LLM_OK && f == (float)1e-5f);      // the cast: s390x keeps constants as doubles
     CHECK(llm__gguf_f32(g, "k.f64", &f, &e) == LLM_OK && f == 10000.0f);
     CHECK(llm__gguf_f32(g, "k.u8", &f, &e) == LLM_BAD_FILE && strstr(e.text, "FLOAT32") && strstr(e.text, "UINT8"));
     CHECK(llm__gguf_bool(g, "k.yes", &b, &e) == LLM_OK && b);
@@ -1164,8 +1167,10 @@ static void test_large_file(void) {
         memset(&file, 0, sizeof file);
         CHECK(llm__os_file_open(&file, path, &e) == LLM_OK && file.size == at + 160);
         CHECK(llm__os_file_read(&file, at, pattern + 2000, 160, &e) == LLM_OK && !memcmp(pattern, pattern + 2000, 160));
-        CHECK(llm__os_map_file(&map, &file, at + 1, 159, &e) == LLM_OK && !memcmp(pattern + 1, map.data, 159));
-        llm__os_unmap(&map);
+        if (far_map_is_honest(path, at & ~(uint64_t)65535, (size_t)(at & 65535) + 160)) {
+            CHECK(llm__os_map_file(&map, &file, at + 1, 159, &e) == LLM_OK && !memcmp(pattern + 1, map.data, 159));
+            llm__os_unmap(&map);
+        } else test_lacks(FAR_MAP_LACKS);
         llm__os_file_close(&file);
         CHECK(c.live == 0);
     }

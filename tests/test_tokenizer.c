@@ -1084,7 +1084,8 @@ static void test_load_time(void) {
     }
     printf("qwen2: %u tokens ready in %.1f ms\n", s.v.n_tokens, best * 1e3);
 #if defined(__OPTIMIZE__) && !SANITIZED
-    CHECK(best < bound);
+    if (test_is_emulated()) test_lacks("a CPU to be timed: this is an emulator");
+    else CHECK(best < bound);
 #endif
     subject_close(&s, &plain_heap);
 }

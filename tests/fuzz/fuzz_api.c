@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "small_models.h"
 
-enum { MODELS = 2, CONTEXTS = 3, MOST_CALLS = 60, MOST_PAST = 300, MOST_MODEL = 100000 };
+enum { MODELS = 2, CONTEXTS = 3, MOST_CALLS = 60, MOST_PAST = 512, MOST_MODEL = 100000 };
 
 typedef struct player {
     choices c;
