@@ -7,13 +7,13 @@
 #   tests/coverage.sh --again      judges what the last run left in build/coverage
 #
 # Nothing is left out by markers. What no build here compiles (Windows, macOS, WebAssembly) has no lines and counts in neither number.
-# test_bits would walk the kernels of test_kernels and test_vectors for another half an hour; shell suites that build for themselves leave no
-# counts.
+# test_bits would walk the kernels of test_kernels and test_vectors for another half an hour, and the public models of test_real what small ones
+# reach, at -O0 for longer; shell suites that build for themselves leave no counts.
 cd "$(dirname "$0")/.." || exit 1
 out=build/coverage
 arm=$out/aarch64
 flags="-O0 --coverage -fkeep-static-functions -DLLM_DEBUG"    # LLM_DEBUG: gcc would optimise the library all the same
-suites="$(cd tests && ls test_*.c | sed 's/\.c$//' | grep -vx test_bits) test_cli test_compare"
+suites="$(cd tests && ls test_*.c | sed 's/\.c$//' | grep -vxE 'test_(bits|real)') test_cli test_compare"
 arm_suites="test_vectors test_kernels test_formats test_forward test_platform"
 gcovr="${GCOVR:-gcovr}"                                        # 6 or later (pip install gcovr): before, one name on two lines was an error
 for tool in "$gcovr" gcc aarch64-linux-gnu-gcc qemu-aarch64; do
