@@ -1408,6 +1408,12 @@ static bool llm__cpus_has(const llm__cpus *c, uint32_t cpu) {
 static void llm__cpus_add(llm__cpus *c, uint32_t cpu) {
     if (cpu < LLM__MAX_CPUS) c->bits[cpu / LLM__CPU_WORD] |= 1ul << cpu % LLM__CPU_WORD;
 }
+static llm__cpus llm__cpus_one(uint32_t cpu) {
+    llm__cpus c;
+    memset(&c, 0, sizeof c);
+    llm__cpus_add(&c, cpu);
+    return c;
+}
 static bool llm__cpus_same(const llm__cpus *a, const llm__cpus *b) { return memcmp(a, b, sizeof *a) == 0; }
 static uint32_t llm__cpus_count(const llm__cpus *c) {
     uint32_t i, n = 0;
@@ -2972,11 +2978,10 @@ static void llm__worker_part(llm__worker *w, uint32_t run) {
 // Asking is not having: some systems say yes and do nothing. So the mask is read back, by asking once more, and the thread looks
 // where it runs.
 static bool llm__pool_pin(uint32_t cpu, uint32_t *found) {
-    llm__cpus one, back;
+    const llm__cpus one = llm__cpus_one(cpu);
+    llm__cpus back;
     bool said;
-    memset(&one, 0, sizeof one);
     memset(&back, 0, sizeof back);
-    llm__cpus_add(&one, cpu);
     said = llm__os_pin(&one, NULL) && llm__os_pin(&one, &back);
     *found = said ? llm__os_cpu_now() : UINT32_MAX;
     return said && llm__cpus_same(&one, &back) && *found == cpu;
@@ -3161,16 +3166,13 @@ static void llm__pool_look(llm__pool *p) {
 // The caller is one of the team, so it has a place too until the call ends. Then its own mask is as it was, unless somebody has changed it.
 // Four system calls for each evaluation: 20 us on a virtual machine, little against the milliseconds of a token.
 static void llm__pool_pin_caller(llm__pool *p) {
-    llm__cpus one;
-    memset(&one, 0, sizeof one);
-    llm__cpus_add(&one, p->places[0]);
+    const llm__cpus one = llm__cpus_one(p->places[0]);
     llm__os_pin(&one, &p->host);
 }
 static void llm__pool_unpin_caller(llm__pool *p) {
-    llm__cpus one, now;
-    memset(&one, 0, sizeof one);
+    const llm__cpus one = llm__cpus_one(p->places[0]);
+    llm__cpus now;
     memset(&now, 0, sizeof now);
-    llm__cpus_add(&one, p->places[0]);
     if (llm__os_pin(&p->host, &now) && !llm__cpus_same(&one, &now)) llm__os_pin(&now, NULL);
 }
 
@@ -8898,7 +8900,7 @@ LLM__RI void LLM__R(decode)(const llm__avx2_type y, const llm__tile *t) {
     LLM__RI llm__avx2_type LLM__R(type_##name)(void) {                                                       \
         llm__avx2_type y;                                                                                    \
         y.kind = LLM__AVX2_##kind_; y.zero = LLM__R_ZERO(LLM__AVX2_##kind_, zero_);                          \
-        y.minima = llm__types[LLM__##NAME].minima; y.two_scales = llm__types[LLM__##NAME].two_scales;                \
+        y.minima = llm__types[LLM__##NAME].minima; y.two_scales = llm__types[LLM__##NAME].two_scales;        \
         y.block_bytes = sizeof(llm__##name); y.groups = groups_; y.run = run_;                               \
         y.pair = LLM__R(name); y.scales = LLM__R(scales_); y.group = LLM__R(group_);                         \
         return y;                                                                                            \
@@ -16481,6 +16483,10 @@ static llm_result llm__model_build(llm_model *m, const llm_model_desc *d, llm_er
     return LLM_OK;
 }
 
+// Whether the weights come from a file, page by page, as they are touched; and whether they pass what was free at the load.
+static bool llm__pages_come_in(const llm_model *m) { return m->from_path && m->gguf.mapping == LLM_MAP; }
+static bool llm__outgrows_memory(const llm_model *m) { return m->free_bytes && m->gguf.weight_bytes > m->free_bytes; }
+
 static llm_model *llm__load_by(const llm__source *src, const llm_model_desc *desc, llm_error *err) {
     llm_model_desc d = LLM__ZERO;
     llm__heap heap = LLM__ZERO;
@@ -16514,7 +16520,7 @@ static llm_model *llm__load_by(const llm__source *src, const llm_model_desc *des
         return NULL;
     }
     if (m->bits_reason) llm__log(&m->log, LLM__LOG_WARNING, "the same-bits promise is off: %s", m->bits_reason);
-    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes && m->from_path && m->gguf.mapping == LLM_MAP)
+    if (llm__pages_come_in(m) && llm__outgrows_memory(m))
         llm__log(&m->log, LLM__LOG_WARNING, "the weights take %B and only %B of memory is free: they will be read from storage again and "
                  "again", m->gguf.weight_bytes, m->free_bytes);
     llm__log(&m->log, LLM__LOG_INFO, "loaded %s '%s': %u layers, %s kernels", m->arch, m->name, m->net.n_layer,
@@ -17272,8 +17278,7 @@ static void llm__first_touch(llm_ctx *c, llm__team *team) {
     llm_model *m = c->model;
     llm__ranges all = LLM__ZERO;
     uint64_t began;
-    if (llm__atomic_exchange(&m->touched, 1) || m->gguf.mapping != LLM_MAP || !m->from_path) return;
-    if (m->free_bytes && m->gguf.weight_bytes > m->free_bytes) return;
+    if (llm__atomic_exchange(&m->touched, 1) || !llm__pages_come_in(m) || llm__outgrows_memory(m)) return;
     began = llm__now(m);
     all.heap = &c->work;
     llm__weights_of_token(&m->net, &all);

@@ -72,12 +72,12 @@ static char *json_put_utf8(char *out, long c) {
     }
     return out;
 }
-// After the backslash. What it stands for is never longer than it is.
 // The character that the halves of a pair make; -1 if they are none.
 static long json_pair(long high, long low) {
     if (high < 0xd800 || high >= 0xdc00 || low < 0xdc00 || low >= 0xe000) return -1;
     return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
+// After the backslash. What it stands for is never longer than it is.
 static char *json_escape(json_reader *r, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const char *known = *r->p ? strchr(from, *r->p) : NULL;

@@ -85,7 +85,7 @@ static void random_acts(llm__acts *x, int mood, uint64_t *state) {
         x->s16[i] = (int16_t)sum;
     }
 }
-static void problem_make(problem *p, int type, uint32_t cols, int mood, uint64_t seed) {
+static void problem_make(problem *p, int type, uint32_t rows, uint32_t cols, int mood, uint64_t seed) {
     const llm__type_info *t = &llm__types[type];
     uint64_t bytes;
     size_t i, n;
@@ -93,7 +93,7 @@ static void problem_make(problem *p, int type, uint32_t cols, int mood, uint64_t
     p->cols = cols;
     CHECK(llm__row_bytes(type, cols, &bytes));
     p->row_bytes = (size_t)bytes;
-    n = p->row_bytes * MAX_ROWS;
+    n = p->row_bytes * rows;
     p->w_base = (uint8_t *)malloc(n + 1);
     p->w = p->w_base + 1;
     for (i = 0; i < n; i += t->block_bytes) random_block(type, p->w + i, mood, &seed);
@@ -182,7 +182,7 @@ static void test_type(const llm__kernels *k, const llm__kernels *scalar, int typ
             llm__tile t;
             if (k->isa == LLM_ISA_SCALAR && mood != ORDINARY) continue;        // the card against itself: only the shapes are in question
             n = llm__types[type].block_weights > 32 && blocks[i] > 3 ? 5 : blocks[i];
-            problem_make(&p, type, n * llm__types[type].block_weights, mood, 1000u * (unsigned)type + 10u * i + (unsigned)mood);
+            problem_make(&p, type, MAX_ROWS, n * llm__types[type].block_weights, mood, 1000u * (unsigned)type + 10u * i + (unsigned)mood);
             t = tile_of(&p, 0, MAX_ROWS, 0, MAX_TOKENS, p.want, panel, &x);
             scalar->decode[type](&t);
             step = k->isa == LLM_ISA_SCALAR || mood != ORDINARY ? 13 : i < 2 ? 1 : 3;
@@ -216,10 +216,7 @@ static void test_operation(const llm__kernels *k, const llm__kernels *scalar, in
     uint64_t state = 7;
     uint32_t i, rows, tokens, bad = 0;
     problem p;
-    problem_make(&p, type, cols, ORDINARY, 77u);
-    p.w_base = (uint8_t *)realloc(p.w_base, p.row_bytes * MOST);
-    p.w = p.w_base;
-    for (i = 0; i < p.row_bytes * MOST; i += llm__types[type].block_bytes) random_block(type, p.w + i, ORDINARY, &state);
+    problem_make(&p, type, MOST, cols, ORDINARY, 77u);
     for (i = 0; i < cols * MAX_TOKENS; i++) f[i] = (float)((int)(random32(&state) % 2001) - 1000) * 0.01f;
     for (rows = STEP + 1; rows <= MOST; rows++)
         for (tokens = 1; tokens <= MAX_TOKENS; tokens += tokens == 1 ? 2 : 6) {
